@@ -1,0 +1,111 @@
+"""What objects cost: heads, parts, wholes, handles and memory, beside plain decoding to dicts.
+
+Run it with ``python benchmarks/bench_objects.py``. Ratios matter, not the figures themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import msgspec
+
+from kinform.objects import JSON, Record, Unstructured
+from kinform.testing.cluster_life import realistic_pod_json
+
+Work = Callable[[bytes], object]
+
+
+def best_of(work: Work, payload: bytes, *, rounds: int = 5, seconds: float = 0.2) -> float:
+    """Seconds for one call: the best of some rounds, each of about the given length."""
+    calls, spent = 1, 0.0
+    while spent < seconds / 4:
+        calls *= 2
+        spent = _timed(work, payload, calls)
+    calls = max(1, int(calls * seconds / spent))
+    return min(_timed(work, payload, calls) for _ in range(rounds)) / calls
+
+
+def _timed(work: Work, payload: bytes, calls: int) -> float:
+    started = time.perf_counter()
+    for _ in range(calls):
+        work(payload)
+    return time.perf_counter() - started
+
+
+def works(payload: bytes) -> dict[str, Work]:
+    record = Record.read(payload, JSON)
+    editable = Unstructured.over(record).copy()
+    tree = editable.to_dict()
+    return {
+        "json.loads": json.loads,
+        "msgspec to dict": msgspec.json.decode,
+        "head (Record.read)": lambda text: Record.read(text, JSON),
+        "handle over a record": lambda _: Unstructured.over(record),
+        "handle, name and labels": lambda _: _name_and_labels(Unstructured.over(record)),
+        "handle, one part (status)": lambda _: Unstructured.over(record)["status"],
+        "handle, absent part": lambda _: Unstructured.over(record).get("data"),
+        "handle, whole (to_dict)": lambda _: Unstructured.over(record).to_dict(),
+        "copy of a view": lambda _: Unstructured.over(record).copy(),
+        "copy of an editable": lambda _: editable.copy(),
+        "to_bytes": lambda _: editable.to_bytes(),
+        "msgspec encode": lambda _: msgspec.json.encode(tree),
+    }
+
+
+def _name_and_labels(handle: Unstructured) -> tuple[str, dict[str, str]]:
+    return handle.name, handle.labels
+
+
+def print_speed(payload: bytes) -> None:
+    timings = {name: best_of(work, payload) for name, work in works(payload).items()}
+    print(f"{'':28}{'µs':>9}{'objects/s':>13}{'vs json.loads':>15}{'vs msgspec':>12}")
+    for name, seconds in timings.items():
+        against_json = timings["json.loads"] / seconds
+        against_msgspec = timings["msgspec to dict"] / seconds
+        print(
+            f"{name:28}{seconds * 1e6:9.2f}{1 / seconds:13,.0f}"
+            f"{against_json:15.1f}{against_msgspec:12.1f}"
+        )
+
+
+def print_memory(payload: bytes, count: int) -> None:
+    """Bytes an object, and what the collector pays to walk them all."""
+    print(f"\n{'at rest':28}{'bytes each':>12}{'gc.collect() ms':>17}   ({count:,} objects)")
+    forms: dict[str, Work] = {
+        "records": lambda text: Record.read(bytes(bytearray(text)), JSON),
+        "dicts (msgspec)": msgspec.json.decode,
+        "dicts (json.loads)": json.loads,
+    }
+    for name, make in forms.items():
+        gc.collect()
+        tracemalloc.start()
+        kept = [make(payload) for _ in range(count)]
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        started = time.perf_counter()
+        gc.collect()
+        walked = time.perf_counter() - started
+        print(f"{name:28}{held / count:12,.0f}{walked * 1e3:17.1f}")
+        if isinstance(kept[0], Record):
+            told = sum(record.memory for record in kept if isinstance(record, Record))
+            print(f"{'  told by record.memory':28}{told / count:12,.0f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=9_000, help="bytes of the pod")
+    parser.add_argument("--count", type=int, default=2_000, help="objects for the memory table")
+    arguments = parser.parse_args()
+    payload = realistic_pod_json(0, size=arguments.size)
+    print(f"a pod of {len(payload):,} bytes\n")
+    print_speed(payload)
+    print_memory(payload, arguments.count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Options in, measured tables out: us beside the peers, in one run, each in a fresh process.
+
+    python benchmarks/run.py                           # everything, three rounds
+    python benchmarks/run.py --only list --server=static --objects 5000
+    python benchmarks/run.py --quick                   # a few seconds; the figures mean little
+
+What was measured, run by run, is kept in benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.contest import ContenderFailedError, Outcome, hold
+from benchmarks.peers import NoPeersError, peers_python
+from benchmarks.report import document, table
+from benchmarks.scenarios import SCENARIOS, Sizes
+from benchmarks.servers import SERVERS, real_is_available
+
+_RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default=",".join(SCENARIOS), help="scenarios, with commas")
+    parser.add_argument("--rounds", type=int, help="default 3, or 1 with --quick")
+    parser.add_argument("--objects", type=int, help="pods to list; default 20000")
+    parser.add_argument("--events", type=int, help="events to watch and decode; default 20000")
+    parser.add_argument(
+        "--server",
+        choices=tuple(SERVERS),
+        help="whom to list from; default real if its binaries are there",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small and once; installs no peers that are missing"
+    )
+    parser.add_argument("--results", type=Path, default=_RESULTS, help="where to keep figures")
+    options = parser.parse_args(arguments)
+    options.only = options.only.split(",")
+    if unknown := set(options.only) - set(SCENARIOS):
+        parser.error(f"no scenario {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
+    options.rounds = options.rounds or (1 if options.quick else 3)
+    options.objects = options.objects or (1000 if options.quick else 20_000)
+    options.events = options.events or (500 if options.quick else 20_000)
+    options.server = options.server or ("real" if real_is_available() else "static")
+    return options
+
+
+def run(options: argparse.Namespace) -> list[Outcome]:
+    """Hold the chosen scenarios one after the other, and print each as it is done."""
+    try:
+        peers = peers_python(install=not options.quick)
+    except NoPeersError as problem:
+        print(f"without peers: {problem}", file=sys.stderr)
+        peers = None
+    sizes = Sizes(
+        server=options.server,
+        objects=options.objects,
+        events=options.events,
+        repeats=1 if options.quick else 5,
+    )
+    outcomes = []
+    for name in options.only:
+        with SCENARIOS[name](sizes) as scenario:
+            outcomes.append(hold(scenario, rounds=options.rounds, peers=peers))
+        print(table(outcomes[-1]), end="\n\n", flush=True)
+    return outcomes
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
+    try:
+        outcomes = run(options)
+    except ContenderFailedError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    options.results.mkdir(parents=True, exist_ok=True)
+    kept = options.results / time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime())
+    measured = document(outcomes, options=vars(options))
+    kept.write_text(json.dumps(measured, indent=1, default=str))
+    print(f"median of {options.rounds} rounds; ratios are to the first row; kept in {kept}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

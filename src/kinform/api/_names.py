@@ -1,0 +1,153 @@
+"""Names of kinds, resources and objects: parsed, printed, and turned into keys. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from kinform.api._validation import is_dns_label, is_dns_subdomain, is_kind, is_resource
+from kinform.errors import InvalidNameError
+
+
+class Named(Protocol):
+    """Anything that has a name and, unless it is cluster-scoped, a namespace."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def namespace(self) -> str: ...
+
+
+class ObjectName(NamedTuple):
+    """Where an object lives: ``namespace`` is empty for cluster-scoped kinds."""
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return namespace_key(self)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def namespace_key(obj: Named) -> str:
+    """An object's key in every store: ``namespace/name``, or ``name`` if it is cluster-scoped."""
+    namespace, name = obj.namespace, obj.name
+    return f"{namespace}/{name}" if namespace else name
+
+
+def split_namespace_key(key: str) -> ObjectName:
+    """The inverse of ``namespace_key``.
+
+    Raises:
+        InvalidNameError: The key has more than one slash.
+    """
+    first, slash, rest = key.partition("/")
+    if "/" in rest:
+        raise InvalidNameError(
+            f"key {key!r} has more than one slash; it must be namespace/name or name"
+        )
+    return ObjectName(first, rest) if slash else ObjectName("", first)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GVK:
+    """A kind: group (empty for the core group), version, kind."""
+
+    group: str
+    version: str
+    kind: str
+
+    def __post_init__(self) -> None:
+        _check_group_version(self.group, self.version, self)
+        if not is_kind(self.kind):
+            raise InvalidNameError(
+                f"{self!r}: {self.kind!r} cannot be a kind; it is one word, such as 'Pod'"
+            )
+
+    @classmethod
+    def of(cls, api_version: str, kind: str) -> GVK:
+        """From what an object says of itself: ``GVK.of("apps/v1", "Deployment")``."""
+        group, version = split_api_version(api_version)
+        return cls(group, version, kind)
+
+    @property
+    def api_version(self) -> str:
+        return join_api_version(self.group, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.kind}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GVR:
+    """A resource: group (empty for the core group), version, and the plural name in the URL."""
+
+    group: str
+    version: str
+    resource: str
+
+    def __post_init__(self) -> None:
+        _check_group_version(self.group, self.version, self)
+        if not is_resource(self.resource):
+            raise InvalidNameError(
+                f"{self!r}: {self.resource!r} cannot be a resource; it is the plural in the URL, "
+                "such as 'pods' (a kind such as 'Pod' goes into a GVK)"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> GVR:
+        """From ``v1/pods`` or ``apps/v1/deployments``.
+
+        Raises:
+            InvalidNameError: The text has not two or three parts, or one of them is illegal.
+        """
+        parts = text.split("/")
+        if len(parts) not in (2, 3):
+            raise InvalidNameError(
+                f"{text!r} is not a resource; write version/resource ('v1/pods') "
+                "or group/version/resource ('apps/v1/deployments')"
+            )
+        group, version, resource = parts if len(parts) == 3 else ["", *parts]
+        return cls(group, version, resource)
+
+    @property
+    def api_version(self) -> str:
+        return join_api_version(self.group, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.resource}"
+
+
+def split_api_version(api_version: str) -> tuple[str, str]:
+    """``apps/v1`` → ``("apps", "v1")``; ``v1`` → ``("", "v1")``.
+
+    Raises:
+        InvalidNameError: It is empty, or has more than one slash.
+    """
+    group, slash, version = api_version.rpartition("/")
+    if not version or "/" in group or (slash and not group):
+        raise InvalidNameError(
+            f"{api_version!r} is not an apiVersion; write 'v1' or 'group/version'"
+        )
+    return group, version
+
+
+def join_api_version(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version
+
+
+def _check_group_version(group: str, version: str, whole: object) -> None:
+    if group != "" and not is_dns_subdomain(group):
+        raise InvalidNameError(
+            f"{whole!r}: {group!r} cannot be a group; it is lower-case and dotted, "
+            "such as 'apps' or 'batch.example.com', and empty for the core group"
+        )
+    if not is_dns_label(version):
+        raise InvalidNameError(
+            f"{whole!r}: {version!r} cannot be a version; group and version are separate, "
+            "such as ('apps', 'v1')"
+        )

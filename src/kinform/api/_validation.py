@@ -1,0 +1,67 @@
+"""The server's rules for names, checked here so that a mistake is found before it travels."""
+
+from __future__ import annotations
+
+import re
+
+from kinform.errors import SelectorError
+
+_LABEL_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+_RESOURCE = re.compile(r"[a-z0-9_][a-z0-9._:-]*")
+_FIELD = re.compile(r"[^\s!=,\\]+")
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
+
+
+def is_dns_label(text: object) -> bool:
+    """Whether it is lower-case letters, digits and inner dashes, 63 at most."""
+    return isinstance(text, str) and len(text) <= 63 and bool(_DNS_LABEL.fullmatch(text))
+
+
+def is_dns_subdomain(text: object) -> bool:
+    """Whether it is DNS labels of any length joined by dots, 253 characters at most."""
+    return isinstance(text, str) and len(text) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(text))
+
+
+def is_resource(text: object) -> bool:
+    """Whether a URL can have it as a resource: lower case, nothing that a URL gives a meaning.
+
+    Wider than what a CRD may be called, for metrics servers name resources after metrics.
+    """
+    return isinstance(text, str) and len(text) <= 253 and bool(_RESOURCE.fullmatch(text))
+
+
+def is_kind(text: object) -> bool:
+    """Whether it is one word: a letter, then letters, digits, ``.``, ``_`` or ``-``."""
+    return isinstance(text, str) and bool(_KIND.fullmatch(text))
+
+
+def is_field(text: object) -> bool:
+    """Whether a field selector can name it: no space, and nothing that the grammar uses."""
+    return isinstance(text, str) and bool(_FIELD.fullmatch(text))
+
+
+def check_label_key(key: str) -> None:
+    """Raise SelectorError unless ``key`` is ``name`` or ``prefix/name`` as labels must be."""
+    if not isinstance(key, str):
+        raise SelectorError(f"label key {key!r} must be a string")
+    prefix, slash, name = key.rpartition("/")
+    if slash and not is_dns_subdomain(prefix):
+        raise SelectorError(f"label key {key!r}: the part before '/' must be a DNS subdomain")
+    if len(name) > 63 or not _LABEL_PART.fullmatch(name):
+        raise SelectorError(
+            f"label key {key!r}: the name must have 1 to 63 letters, digits, '-', '_' or '.', "
+            "and begin and end with a letter or digit"
+        )
+
+
+def check_label_value(value: str, *, of: str) -> None:
+    """Raise SelectorError unless ``value`` is empty or what a label may hold."""
+    if not isinstance(value, str):
+        raise SelectorError(f"label {of!r}: value {value!r} must be a string")
+    if value and (len(value) > 63 or not _LABEL_PART.fullmatch(value)):
+        raise SelectorError(
+            f"label {of!r}: value {value!r} must be empty, or have up to 63 letters, digits, "
+            "'-', '_' or '.', and begin and end with a letter or digit"
+        )

@@ -1,0 +1,207 @@
+"""Watch events in, a picture of the cluster and a line of news for each change out. No I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinform.api import GVR
+from kinform.objects import Unstructured
+
+NODES = GVR("", "v1", "nodes")
+PODS = GVR("", "v1", "pods")
+DEPLOYMENTS = GVR("apps", "v1", "deployments")
+
+
+class Mood(enum.Enum):
+    """How a thing is doing; the screen gives each a colour."""
+
+    GOOD = enum.auto()
+    WAITING = enum.auto()
+    BAD = enum.auto()
+    LEAVING = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing that happened, for people."""
+
+    mood: Mood
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    key: str
+    node: str
+    mood: Mood
+    state: str
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    key: str
+    image_tag: str
+    wanted: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    ready: bool
+
+
+@dataclass(slots=True)
+class Picture:
+    """The cluster as the watches told it."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    deployments: dict[str, Deployment] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    news: deque[News] = field(default_factory=lambda: deque(maxlen=200))
+    changes: int = 0
+    bytes_received: int = 0
+    resource_version: str = "0"
+
+    @property
+    def objects(self) -> int:
+        return len(self.nodes) + len(self.deployments) + len(self.pods)
+
+    def replace(self, gvr: GVR, objects: Iterable[Unstructured]) -> None:
+        """Everything there is of this resource, from a list."""
+        held: dict[GVR, dict[str, Any]] = {
+            NODES: self.nodes,
+            DEPLOYMENTS: self.deployments,
+            PODS: self.pods,
+        }
+        held[gvr].clear()
+        for obj in objects:
+            self._put(gvr, obj)
+
+    def apply(self, gvr: GVR, event_type: str, obj: Unstructured) -> News | None:
+        """One event; what is worth telling of it, if anything is."""
+        self.bytes_received += len(obj.to_bytes())
+        self.resource_version = obj.resource_version
+        if event_type == "BOOKMARK":
+            return None
+        self.changes += 1
+        gone = event_type == "DELETED"
+        if gvr == PODS:
+            news = self._apply_pod(obj, gone=gone)
+        elif gvr == DEPLOYMENTS:
+            news = self._apply_deployment(obj, gone=gone)
+        else:
+            news = self._apply_node(obj, gone=gone)
+        if news is not None:
+            self.news.append(news)
+        return news
+
+    def _put(self, gvr: GVR, obj: Unstructured) -> None:
+        self.bytes_received += len(obj.to_bytes())
+        if gvr == PODS:
+            self.pods[obj.key] = read_pod(obj)
+        elif gvr == DEPLOYMENTS:
+            self.deployments[obj.key] = read_deployment(obj)
+        else:
+            self.nodes[obj.name] = read_node(obj)
+
+    def _apply_pod(self, obj: Unstructured, *, gone: bool) -> News | None:
+        old = self.pods.get(obj.key)
+        if gone:
+            self.pods.pop(obj.key, None)
+            return News(Mood.LEAVING, f"pod {obj.key}", "is gone")
+        new = self.pods[obj.key] = read_pod(obj)
+        if old is None:
+            return News(Mood.WAITING, f"pod {obj.key}", "was created")
+        if new.node and not old.node:
+            return News(Mood.WAITING, f"pod {obj.key}", f"goes to {new.node}")
+        if new.state == old.state:
+            return None
+        if new.state == "CrashLoopBackOff":
+            return News(new.mood, f"pod {obj.key}", f"crashed, restart {new.restarts}")
+        return News(new.mood, f"pod {obj.key}", f"is {_SPOKEN.get(new.state, new.state)}")
+
+    def _apply_deployment(self, obj: Unstructured, *, gone: bool) -> News | None:
+        old = self.deployments.get(obj.key)
+        subject = f"deployment {obj.key}"
+        if gone:
+            self.deployments.pop(obj.key, None)
+            return News(Mood.LEAVING, subject, "is gone")
+        new = self.deployments[obj.key] = read_deployment(obj)
+        if old is None:
+            return News(Mood.WAITING, subject, f"wants {new.wanted} pods of {new.image_tag}")
+        if new.image_tag != old.image_tag:
+            return News(Mood.WAITING, subject, f"rolls from {old.image_tag} to {new.image_tag}")
+        if new.wanted != old.wanted:
+            return News(Mood.WAITING, subject, f"scales from {old.wanted} to {new.wanted}")
+        if new.ready >= new.wanted > old.ready:
+            return News(Mood.GOOD, subject, f"is complete, {new.ready} of {new.wanted}")
+        return None
+
+    def _apply_node(self, obj: Unstructured, *, gone: bool) -> News | None:
+        old = self.nodes.get(obj.name)
+        subject = f"node {obj.name}"
+        if gone:
+            self.nodes.pop(obj.name, None)
+            return News(Mood.LEAVING, subject, "is gone")
+        new = self.nodes[obj.name] = read_node(obj)
+        if old is not None and old.ready == new.ready:
+            return None
+        if new.ready:
+            return News(Mood.GOOD, subject, "joined" if old is None else "is back")
+        return None if old is None else News(Mood.BAD, subject, "stopped answering")
+
+
+_SPOKEN = {
+    "ContainerCreating": "starting",
+    "NotReady": "running, not ready",
+    "Running": "running",
+    "Terminating": "terminating",
+}
+
+
+def read_pod(pod: Unstructured) -> Pod:
+    statuses = pod.get_path("status.containerStatuses") or ()
+    restarts = max((int(status.get("restartCount", 0)) for status in statuses), default=0)
+    node = str(pod.get_path("spec.nodeName") or "")
+    state, mood = _pod_state(pod, node, statuses)
+    return Pod(pod.key, node, mood, state, restarts)
+
+
+def _pod_state(pod: Unstructured, node: str, statuses: Iterable[Any]) -> tuple[str, Mood]:
+    if pod.deletion_timestamp:
+        return "Terminating", Mood.LEAVING
+    for status in statuses:
+        waiting = (status.get("state") or {}).get("waiting")
+        if waiting:
+            return str(waiting.get("reason", "Waiting")), Mood.BAD
+    if pod.get_path("status.phase") == "Running":
+        ready = _condition(pod, "Ready")
+        return ("Running", Mood.GOOD) if ready else ("NotReady", Mood.BAD)
+    return ("ContainerCreating" if node else "Pending"), Mood.WAITING
+
+
+def read_deployment(deployment: Unstructured) -> Deployment:
+    containers = deployment.get_path("spec.template.spec.containers") or ()
+    image = str(containers[0].get("image", "")) if containers else ""
+    return Deployment(
+        deployment.key,
+        image.rpartition(":")[2],
+        int(deployment.get_path("spec.replicas") or 0),
+        int(deployment.get_path("status.readyReplicas") or 0),
+    )
+
+
+def read_node(node: Unstructured) -> Node:
+    return Node(node.name, _condition(node, "Ready"))
+
+
+def _condition(obj: Unstructured, name: str) -> bool:
+    conditions = obj.get_path("status.conditions") or ()
+    return any(c.get("type") == name and c.get("status") == "True" for c in conditions)

@@ -1,0 +1,88 @@
+"""A picture in, a terminal that shows it out: repainted ten times a second, or line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from kinform.cli._demo_cluster import Mood, News, Picture
+from kinform.cli._demo_screen import Frame, draw
+
+_PAUSE = 0.1
+_RATE_OVER = 3.0
+# The other screen, so that what was there before comes back; and no cursor dancing on it.
+_ENTER = "\x1b[?1049h\x1b[?25l"
+_LEAVE = "\x1b[?25h\x1b[?1049l"
+_MARKS = {Mood.GOOD: "+", Mood.WAITING: "~", Mood.BAD: "!", Mood.LEAVING: "-"}
+
+
+def tell(news: News) -> None:
+    """One line, for logs and pipes."""
+    print(f"{time.strftime('%H:%M:%S')} {_MARKS[news.mood]} {news.subject} {news.text}", flush=True)
+
+
+def draw_once(picture: Picture, url: str) -> None:
+    size = shutil.get_terminal_size()
+    frame = Frame(url, elapsed=0.0, rate=0.0, hint="")
+    height = max(20, len(picture.deployments) + 10)
+    lines = draw(picture, frame, width=size.columns, height=height, colour=_has_colour())
+    print("\n".join(lines), flush=True)
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+class Painter:
+    """Owns the terminal inside its ``with`` block, and gives it back as it was."""
+
+    def __init__(self, picture: Picture, url: str) -> None:
+        self._picture = picture
+        self._url = url
+        self._began = time.monotonic()
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def __enter__(self) -> Self:
+        sys.stdout.write(_ENTER)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+
+    async def run(self) -> None:
+        """Paint until cancelled."""
+        while True:
+            self._paint()
+            await asyncio.sleep(_PAUSE)
+
+    def _paint(self) -> None:
+        size = shutil.get_terminal_size()
+        elapsed = time.monotonic() - self._began
+        frame = Frame(self._url, elapsed, rate=self._rate(elapsed), hint="Ctrl-C ends")
+        lines = draw(
+            self._picture, frame, width=size.columns, height=size.lines, colour=_has_colour()
+        )
+        # Over the old picture and not after wiping it, so that nothing flickers.
+        painted = "".join(f"\x1b[{row};1H{line}\x1b[K" for row, line in enumerate(lines, start=1))
+        sys.stdout.write(painted)
+        sys.stdout.flush()
+
+    def _rate(self, elapsed: float) -> float:
+        """Changes per second, over the last few."""
+        self._seen.append((elapsed, self._picture.changes))
+        while len(self._seen) > 1 and elapsed - self._seen[0][0] > _RATE_OVER:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        return (self._picture.changes - before) / (elapsed - since) if elapsed > since else 0.0

@@ -1,0 +1,54 @@
+"""Arguments in, one command run, an exit code out.
+
+0: it worked, or was told to stop. 1: it failed. 2: the arguments make no sense.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from kinform.cli import _demo, _serve, _version
+from kinform.errors import KinformError
+
+_COMMANDS = (_serve, _demo, _version)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``kinform`` with these arguments, by default those of the process."""
+    parser = _parser()
+    try:
+        arguments = parser.parse_args(argv)
+        if arguments.run is None:
+            parser.print_help(sys.stderr)
+            return 2
+    except SystemExit as done:
+        # argparse has said what there was to say: its help, or what is wrong.
+        return done.code if isinstance(done.code, int) else 2
+    try:
+        return int(arguments.run(arguments))
+    except KinformError as error:
+        print(f"kinform: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:
+        # Whoever read our output has had enough (`kinform demo | head`).
+        # Python would flush what is left, and complain, at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kinform",
+        description="The informer stack for Python. These commands need no cluster.",
+        epilog="`kinform COMMAND --help` says more about a command.",
+    )
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for command in _COMMANDS:
+        command.add_to(commands)
+    return parser

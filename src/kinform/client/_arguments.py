@@ -1,0 +1,101 @@
+"""What a caller says in; the selectors, query parameters and bodies that say it to a server out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from kinform.api import FieldSelector, LabelSelector
+from kinform.errors import ConfigError
+from kinform.objects import Codec, Handle
+
+Labels = LabelSelector | str | Mapping[str, str | Collection[str]]
+Fields = FieldSelector | str | Mapping[str, str]
+PatchType = Literal["merge", "json", "strategic", "apply"]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+_PATCH_MEDIA_TYPES: Mapping[str, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+def as_label_selector(labels: Labels) -> LabelSelector:
+    """Whatever says it, checked here rather than by the server.
+
+    Raises:
+        SelectorError: It is not legal.
+    """
+    if isinstance(labels, str):
+        return LabelSelector.parse(labels)
+    return labels if isinstance(labels, LabelSelector) else LabelSelector.from_labels(labels)
+
+
+def as_field_selector(fields: Fields) -> FieldSelector:
+    """As ``as_label_selector``, for fields."""
+    if isinstance(fields, str):
+        return FieldSelector.parse(fields)
+    return fields if isinstance(fields, FieldSelector) else FieldSelector.from_fields(fields)
+
+
+def write_query(
+    *,
+    field_manager: str = "",
+    field_validation: str = "",
+    force: bool | None = None,
+    dry_run: bool = False,
+) -> dict[str, str]:
+    """The query parameters of a write."""
+    query = {
+        "fieldManager": field_manager,
+        "fieldValidation": field_validation,
+        "force": "" if force is None else str(force).lower(),
+        "dryRun": "All" if dry_run else "",
+    }
+    return {name: value for name, value in query.items() if value}
+
+
+def patch_media_type(type: PatchType) -> str:
+    """The content type of a patch.
+
+    Raises:
+        ConfigError: There is no such patch.
+    """
+    found = _PATCH_MEDIA_TYPES.get(type)
+    if found is None:
+        raise ConfigError(f"no patch is of type {type!r}; it is {', '.join(_PATCH_MEDIA_TYPES)}")
+    return found
+
+
+def encode_patch(patch: Any, codec: Codec) -> bytes:
+    """The body of a patch. An object serves as well as a dict of its parts.
+
+    Raises:
+        EncodeError: Something in it cannot be written.
+    """
+    return patch.to_bytes(codec) if isinstance(patch, Handle) else codec.encode(patch)
+
+
+def encode_delete_options(
+    codec: Codec,
+    *,
+    grace_period: int | None,
+    propagation: Propagation | None,
+    dry_run: bool,
+    uid: str = "",
+    resource_version: str = "",
+) -> bytes:
+    """The body of a delete."""
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if grace_period is not None:
+        options["gracePeriodSeconds"] = grace_period
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    if wanted := {field: value for field, value in preconditions.items() if value}:
+        options["preconditions"] = wanted
+    if dry_run:
+        options["dryRun"] = ["All"]
+    return codec.encode(options)

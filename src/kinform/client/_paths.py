@@ -1,0 +1,39 @@
+"""A resource, a namespace and a name in; the path of a request out."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from kinform.api import GVR
+from kinform.errors import InvalidNameError
+
+
+def group_version_path(group: str, version: str) -> str:
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+def resource_path(
+    gvr: GVR, *, namespace: str = "", name: str | None = None, subresource: str = ""
+) -> str:
+    """The path of a collection, an object or a subresource.
+
+    Raises:
+        InvalidNameError: A name that would lead to another path: empty, ``..``, or with a slash.
+    """
+    path = group_version_path(gvr.group, gvr.version)
+    if namespace:
+        path += f"/namespaces/{_segment(namespace, 'namespace')}"
+    path += f"/{gvr.resource}"
+    if name is not None:
+        path += f"/{_segment(name, f'name of an object in {gvr}')}"
+    if subresource:
+        path += "".join(f"/{_segment(part, 'subresource')}" for part in subresource.split("/"))
+    return path
+
+
+def _segment(value: str, what: str) -> str:
+    if not value or value in (".", "..") or "/" in value or "%" in value:
+        raise InvalidNameError(
+            f"{value!r} cannot be the {what}: empty, '.', '..', '/' and '%' are not allowed"
+        )
+    return quote(value, safe=":@!$&'()*+,;=~")

@@ -1,0 +1,92 @@
+"""A resource, kind or name as the caller says it in; the path that leads to it out."""
+
+from __future__ import annotations
+
+from kinform.api import GVK, GVR, ApiResource
+from kinform.client._discovery import Discovery
+from kinform.client._paths import resource_path
+from kinform.errors import InvalidNameError, KinformError, NoMatchError, NotFoundError
+
+Resource = GVR | GVK | ApiResource
+"""How a verb is told what to work on: by resource, by kind, or by what discovery gave."""
+
+
+class Resolver:
+    """Knows where things are. ``namespace`` is where they are if nobody says."""
+
+    def __init__(self, discovery: Discovery, namespace: str) -> None:
+        self._discovery = discovery
+        self._namespace = namespace
+
+    async def resolve(self, resource: Resource) -> ApiResource:
+        """What the server says of it.
+
+        Raises:
+            NoMatchError: The server has no such thing.
+        """
+        if isinstance(resource, ApiResource):
+            return resource
+        if isinstance(resource, GVR):
+            return await self._discovery.for_resource(resource)
+        if isinstance(resource, GVK):
+            return await self._discovery.for_kind(resource)
+        raise InvalidNameError(
+            f"{resource!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
+            "a GVK, or what discovery gave"
+        )
+
+    async def collection_path(self, resource: Resource, namespace: str | None) -> str:
+        """The path of all objects, of one namespace or of all."""
+        # A GVR is a path already; whether it exists and has namespaces, the server says soon.
+        if isinstance(resource, GVR):
+            return resource_path(resource, namespace=namespace or "")
+        found = await self.resolve(resource)
+        if namespace and not found.namespaced:
+            raise _not_in_namespaces(found)
+        return resource_path(found.gvr, namespace=namespace or "")
+
+    async def object_path(
+        self, resource: Resource, name: str, namespace: str | None, subresource: str = ""
+    ) -> str:
+        """The path of one object, or of a subresource of it."""
+        if isinstance(resource, GVR) and namespace:
+            return resource_path(resource, namespace=namespace, name=name, subresource=subresource)
+        found = await self.resolve(resource)
+        home = self.home(found, namespace)
+        return resource_path(found.gvr, namespace=home, name=name, subresource=subresource)
+
+    def home(self, resource: ApiResource, namespace: str | None, own: str = "") -> str:
+        """The namespace of an object: the caller's word, its own, or the one to use if neither."""
+        if resource.namespaced:
+            return namespace or own or self._namespace
+        if namespace:
+            raise _not_in_namespaces(resource)
+        return ""
+
+    async def explain_not_found(
+        self, resource: Resource | None, path: str, error: NotFoundError
+    ) -> None:
+        """A 404 that names no object means the resource itself; say which ones there are.
+
+        Raises:
+            NoMatchError: Discovery does not have the resource either, or not in namespaces.
+        """
+        if error.details.get("name") or resource is None:
+            return
+        try:
+            await self._discovery.refresh()  # what we know of it may be what is wrong
+            found = await self.resolve(resource)
+        except NoMatchError as no_match:
+            raise no_match from error
+        except KinformError:
+            return  # the 404 says more than why it cannot be explained
+        if not found.namespaced and not path.startswith(resource_path(found.gvr)):
+            raise _not_in_namespaces(found) from error
+
+
+def shown(resource: Resource) -> str:
+    return str(resource.gvr if isinstance(resource, ApiResource) else resource)
+
+
+def _not_in_namespaces(resource: ApiResource) -> NoMatchError:
+    return NoMatchError(f"{resource.gvr} is not in namespaces; leave the namespace out")

@@ -1,0 +1,200 @@
+"""A refusing answer in; the exception that says it out. Whatever the body is, something is said."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from kinform.client._decoding import decode
+from kinform.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    DecodeError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
+    MethodNotAllowedError,
+    NotAcceptableError,
+    NotFoundError,
+    ResourceVersionTooLargeError,
+    ServerError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnsupportedMediaTypeError,
+)
+
+_BY_REASON: dict[str, type[ApiError]] = {
+    "AlreadyExists": AlreadyExistsError,
+    "BadRequest": BadRequestError,
+    "Conflict": ConflictError,
+    "Expired": ExpiredError,
+    "Forbidden": ForbiddenError,
+    "Gone": ExpiredError,
+    "Invalid": InvalidError,
+    "MethodNotAllowed": MethodNotAllowedError,
+    "NotAcceptable": NotAcceptableError,
+    "NotFound": NotFoundError,
+    "ServerTimeout": ServerTimeoutError,
+    "ServiceUnavailable": ServiceUnavailableError,
+    "Timeout": ServerTimeoutError,
+    "TooManyRequests": TooManyRequestsError,
+    "Unauthorized": UnauthorizedError,
+    "UnsupportedMediaType": UnsupportedMediaTypeError,
+}
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    406: NotAcceptableError,
+    409: ConflictError,
+    410: ExpiredError,
+    415: UnsupportedMediaTypeError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+    503: ServiceUnavailableError,
+    504: ServerTimeoutError,
+}
+
+_LONGEST_MESSAGE = 500
+# A title and the first lines: what more there is of a page is not for a message.
+_LONGEST_PAGE = 8192
+
+
+class Status(msgspec.Struct, gc=False, rename="camel"):
+    """The server's own words for an outcome.
+
+    Inside a stream ``kind`` may be missing, and not every server is a good Go program: absent,
+    empty and null are all the same here.
+    """
+
+    kind: str | None = None
+    status: str | None = None
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    details: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+_decoder = msgspec.json.Decoder(Status)
+
+
+def read_status(body: bytes) -> Status:
+    """Pretty-printed or not.
+
+    Raises:
+        DecodeError: It is something else.
+    """
+    return decode(_decoder, body, problem="not a Status")
+
+
+def error_from_response(what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The exception for an answer that is no success to ``what``, such as ``GET /version``."""
+    retry_after = parse_retry_after(headers.get("Retry-After"))
+    try:
+        status = read_status(body)
+    except DecodeError:
+        status = Status()
+    if status.kind == "Status" or (status.message and status.code):
+        return error_from_status(status, code=code, retry_after=retry_after)
+    said = _readable(headers.get("Content-Type", ""), body)
+    message = f"{what}: {said}" if said else f"{what}: {_phrase(code)}, and nothing more was said"
+    return _error_class(code, "", message, {})(message, code=code, retry_after=retry_after)
+
+
+def error_from_status(
+    status: Status, *, code: int = 0, retry_after: float | None = None
+) -> ApiError:
+    """The exception for a Status, from a response or from inside a watch."""
+    code = status.code or code or 500
+    reason = status.reason or ""
+    details = status.details or {}
+    message = status.message or _phrase(code)
+    if retry_after is None:
+        retry_after = _seconds(details.get("retryAfterSeconds")) or None
+    return _error_class(code, reason, message, details)(
+        message,
+        code=code,
+        reason=reason,
+        details=details,
+        retry_after=retry_after,
+        metadata=status.metadata,
+    )
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Seconds from a ``Retry-After`` header: a number, or a date. ``None`` if there is no sense."""
+    if not value:
+        return None
+    try:
+        return _seconds(float(value))
+    except ValueError:
+        pass
+    try:
+        return _seconds(parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _seconds(value: object) -> float | None:
+    """A time to wait; what lies in the past is now, and infinity is no time at all."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return max(0.0, float(value))
+
+
+def _error_class(
+    code: int, reason: str, message: str, details: Mapping[str, Any]
+) -> type[ApiError]:
+    found = _BY_REASON.get(reason) or _BY_CODE.get(code)
+    if found is None:
+        return ServerError if code >= 500 else ApiError
+    if found is ServerTimeoutError and _is_version_too_large(message, details):
+        return ResourceVersionTooLargeError
+    return found
+
+
+def _is_version_too_large(message: str, details: Mapping[str, Any]) -> bool:
+    causes = details.get("causes")
+    if isinstance(causes, list):
+        reasons = [cause.get("reason") for cause in causes if isinstance(cause, Mapping)]
+        if "ResourceVersionTooLarge" in reasons:
+            return True
+    # Old servers give no cause.
+    return message.startswith("Too large resource version")
+
+
+def _readable(content_type: str, body: bytes) -> str:
+    """What a person can read of a body that is no Status, in one line."""
+    text = body[:_LONGEST_PAGE].decode("utf-8", "replace")
+    if "html" in content_type.lower() or text.lstrip()[:1] == "<":
+        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        without_code = re.sub(
+            r"<(script|style)\b.*?(</\1\s*>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL
+        )
+        text = html.unescape(title[1] if title else re.sub(r"<[^>]+>", " ", without_code))
+        text = f"an HTML page, not the API: {' '.join(text.split())}"
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
+
+
+def _phrase(code: int) -> str:
+    try:
+        return f"HTTP {code} {HTTPStatus(code).phrase}"
+    except ValueError:
+        return f"HTTP {code}"

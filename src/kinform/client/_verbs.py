@@ -1,0 +1,426 @@
+"""Verbs over one form of objects: a resource and options in, handles out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Generic, TypeVar
+
+from kinform.api import ListOptions, ResourceVersionMatch
+from kinform.client._arguments import (
+    Fields,
+    Labels,
+    PatchType,
+    Propagation,
+    as_field_selector,
+    as_label_selector,
+    encode_delete_options,
+    encode_patch,
+    patch_media_type,
+    write_query,
+)
+from kinform.client._decoding import require_json
+from kinform.client._discovery import Discovery
+from kinform.client._exchange import Exchange
+from kinform.client._lists import ObjectList, read_list
+from kinform.client._resolver import Resolver, Resource, shown
+from kinform.client._status import read_status
+from kinform.client._watch import Watch
+from kinform.errors import (
+    DecodeError,
+    ExpiredError,
+    MethodNotAllowedError,
+    NotAcceptableError,
+    NotFoundError,
+)
+from kinform.objects import JSON, Handle, PartialObjectMetadata, Record
+from kinform.transport import Request, Response
+
+T = TypeVar("T", bound=Handle)
+
+_PLAIN = "application/json"
+_METADATA = f"{_PLAIN};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = f"{_PLAIN};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class Verbs(Generic[T]):
+    """Get, list, watch, patch and delete, for objects in one form.
+
+    ``namespace=None`` means all namespaces to ``list`` and ``watch``, and the client's own
+    namespace to the verbs on one object.
+    """
+
+    def __init__(
+        self,
+        form: type[T],
+        exchange: Exchange,
+        discovery: Discovery,
+        namespace: str,
+        page_size: int,
+    ) -> None:
+        self._form = form
+        self._exchange = exchange
+        self.discovery = discovery
+        self.namespace = namespace
+        self._resolver = Resolver(discovery, namespace)
+        self._page_size = page_size
+        self._only_metadata = issubclass(form, PartialObjectMetadata)
+        self._codec = JSON
+
+    # -- reading -----------------------------------------------------------------------------
+
+    async def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+        resource_version: str = "",
+    ) -> T:
+        """One object.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+        path = await self._resolver.object_path(resource, name, namespace, subresource)
+        query = ListOptions(resource_version=resource_version).to_query()
+        return self._handle(await self._ask("GET", path, query, resource=resource), f"GET {path}")
+
+    async def list(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        labels: Labels = "",
+        fields: Fields = "",
+        resource_version: str = "",
+        resource_version_match: ResourceVersionMatch = "",
+        limit: int | None = None,
+        continue_token: str = "",
+    ) -> ObjectList[T]:
+        """All objects that match, as of one resource version.
+
+        They are fetched in pages and returned together; if the server forgets the version in
+        between, all are fetched again in one request, so the result is never a mixture.
+        With ``limit`` it is one page, and ``continue_token`` of the result leads to the next.
+
+        Raises:
+            DecodeError: An object does not decode; ``pages`` goes on in that case.
+        """
+        options = ListOptions(
+            label_selector=as_label_selector(labels),
+            field_selector=as_field_selector(fields),
+            resource_version=resource_version,
+            resource_version_match=resource_version_match,
+            limit=limit,
+            continue_token=continue_token,
+        )
+        if limit is not None or continue_token:
+            found = await self.page(resource, options, namespace=namespace)
+        else:
+            found = await self._list_all(resource, options, namespace)
+        if found.undecodable:
+            first = found.undecodable[0].error
+            raise DecodeError(
+                f"list of {shown(resource)}: {len(found.undecodable)} of "
+                f"{len(found.undecodable) + len(found)} objects cannot be read, the first "
+                f"because it is {first}; pages() gives the others"
+            ) from first
+        return found
+
+    async def pages(
+        self,
+        resource: Resource,
+        options: ListOptions | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> AsyncGenerator[ObjectList[T], None]:
+        """The pages of a list, one by one.
+
+        Raises:
+            ExpiredError: The server forgot the version between pages; what came before it is
+                not to be mixed with what a new list gives.
+        """
+        options = options or ListOptions()
+        if not options.limit:
+            options = _in_pages_of(self._page_size, options)
+        while True:
+            page = await self.page(resource, options, namespace=namespace)
+            yield page
+            if not page.continue_token:
+                return
+            if page.continue_token == options.continue_token:
+                raise DecodeError(
+                    f"list of {shown(resource)}: the server gives the same continue token again, "
+                    "so its list has no end"
+                )
+            # The token holds the version; the server refuses both together.
+            options = options.replace(
+                continue_token=page.continue_token, resource_version="", resource_version_match=""
+            )
+
+    async def page(
+        self, resource: Resource, options: ListOptions, *, namespace: str | None = None
+    ) -> ObjectList[T]:
+        """One request, one answer. Items that do not decode are in ``undecodable``."""
+        path = await self._resolver.collection_path(resource, namespace)
+        body = await self._ask("GET", path, options.to_query(), resource=resource, listing=True)
+        return await read_list(
+            body, self._codec, self._form, what=f"GET {path}", only_metadata=self._only_metadata
+        )
+
+    def watch(
+        self,
+        resource: Resource,
+        options: ListOptions | None = None,
+        *,
+        namespace: str | None = None,
+        labels: Labels = "",
+        fields: Fields = "",
+        resource_version: str = "",
+        bookmarks: bool = True,
+        timeout_seconds: int | None = None,
+    ) -> Watch[T]:
+        """Changes after ``resource_version``, or everything there is and then changes.
+
+        ``options`` says it all at once and stands instead of the keywords.
+        """
+        options = options or ListOptions(
+            label_selector=as_label_selector(labels),
+            field_selector=as_field_selector(fields),
+            resource_version=resource_version,
+            allow_watch_bookmarks=bookmarks,
+            timeout_seconds=timeout_seconds,
+        )
+
+        async def open_stream() -> Response:
+            path = await self._resolver.collection_path(resource, namespace)
+            return await self._open_watch(path, options, resource)
+
+        return Watch(
+            open_stream,
+            what=f"watch of {shown(resource)}",
+            codec=self._codec,
+            form=self._form,
+            only_metadata=self._only_metadata,
+            max_line=self._exchange.max_body_size,
+        )
+
+    # -- changing ----------------------------------------------------------------------------
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        *,
+        type: PatchType = "merge",
+        namespace: str | None = None,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        force: bool | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Change part of an object: a dict to merge, or a list of JSON patch operations."""
+        media = patch_media_type(type)
+        body = encode_patch(patch, self._codec)
+        path = await self._resolver.object_path(resource, name, namespace, subresource)
+        query = write_query(
+            field_manager=field_manager,
+            field_validation=field_validation,
+            force=force,
+            dry_run=dry_run,
+        )
+        answer = await self._ask("PATCH", path, query, resource=resource, body=body, media=media)
+        return self._handle(answer, f"PATCH {path}")
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        grace_period: int | None = None,
+        propagation: Propagation | None = None,
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+    ) -> T | None:
+        """Delete one object; the object if it lives on (finalizers, grace), else ``None``.
+
+        ``uid`` and ``resource_version`` are preconditions: another object of the name stays.
+        """
+        path = await self._resolver.object_path(resource, name, namespace)
+        body = encode_delete_options(
+            self._codec,
+            grace_period=grace_period,
+            propagation=propagation,
+            dry_run=dry_run,
+            uid=uid,
+            resource_version=resource_version,
+        )
+        answer = await self._ask("DELETE", path, {}, resource=resource, body=body)
+        return None if _says_done(answer) else self._handle(answer, f"DELETE {path}")
+
+    async def delete_collection(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        labels: Labels = "",
+        fields: Fields = "",
+        grace_period: int | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete every object that matches, one by one, as the server finds them.
+
+        Raises:
+            MethodNotAllowedError: The resource is in namespaces, and none was given: servers
+                delete the objects of one namespace at a time.
+        """
+        path = await self._resolver.collection_path(resource, namespace)
+        options = ListOptions(
+            label_selector=as_label_selector(labels), field_selector=as_field_selector(fields)
+        )
+        body = encode_delete_options(
+            self._codec, grace_period=grace_period, propagation=propagation, dry_run=dry_run
+        )
+        try:
+            await self._ask(
+                "DELETE", path, options.to_query(), resource=resource, body=body, listing=True
+            )
+        except MethodNotAllowedError as error:
+            if not namespace:
+                error.message += (
+                    "; a collection is deleted one namespace at a time: pass namespace="
+                )
+            raise
+
+    # -- inside ------------------------------------------------------------------------------
+
+    async def _list_all(
+        self, resource: Resource, options: ListOptions, namespace: str | None
+    ) -> ObjectList[T]:
+        pages = await self._consistent_pages(resource, options, namespace)
+        if pages is None:
+            # A slow reader or a busy server: in one request nothing can change in between.
+            return await self.page(resource, options, namespace=namespace)
+        return ObjectList(
+            self._form,
+            [record for page in pages for record in page.records],
+            resource_version=pages[0].resource_version,
+            undecodable=[bad for page in pages for bad in page.undecodable],
+        )
+
+    async def _consistent_pages(
+        self, resource: Resource, options: ListOptions, namespace: str | None
+    ) -> Sequence[ObjectList[T]] | None:
+        """All pages of one version; ``None`` if the server lost it on the way."""
+        found = []
+        try:
+            async with aclosing(self.pages(resource, options, namespace=namespace)) as pages:
+                async for page in pages:
+                    found.append(page)
+                    if page.resource_version != found[0].resource_version:
+                        return None
+        except ExpiredError:
+            if not found:
+                raise
+            return None
+        return found
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        resource: Resource | None = None,
+        body: bytes | None = None,
+        media: str = _PLAIN,
+        listing: bool = False,
+    ) -> bytes:
+        headers = {"Accept": self._accept(listing)}
+        if body is not None:
+            headers["Content-Type"] = media
+        request = Request(method, path, query, headers, body)
+        try:
+            response, answer = await self._fetch(request)
+        except NotFoundError as error:
+            await self._resolver.explain_not_found(resource, path, error)
+            raise
+        if answer:
+            require_json(response.headers.get("Content-Type", ""), what=f"{method} {path}")
+        return answer
+
+    async def _fetch(self, request: Request) -> tuple[Response, bytes]:
+        try:
+            return await self._exchange.fetch(request)
+        except NotAcceptableError:
+            if not self._only_metadata:
+                raise
+        return await self._exchange.fetch(_asking_for_all(request))
+
+    async def _open_watch(self, path: str, options: ListOptions, resource: Resource) -> Response:
+        query = {"watch": "true", **options.to_query()}
+        request = Request("GET", path, query, {"Accept": self._accept(listing=False)})
+        try:
+            response = await self._open(request)
+        except NotFoundError as error:
+            await self._resolver.explain_not_found(resource, path, error)
+            raise
+        try:
+            require_json(response.headers.get("Content-Type", ""), what=f"watch {path}")
+        except DecodeError:
+            await response.close()
+            raise
+        return response
+
+    async def _open(self, request: Request) -> Response:
+        try:
+            return await self._exchange.open(request)
+        except NotAcceptableError:
+            if not self._only_metadata:
+                raise
+        return await self._exchange.open(_asking_for_all(request))
+
+    def _accept(self, listing: bool) -> str:
+        if not self._only_metadata:
+            return _PLAIN
+        return f"{_METADATA_LIST if listing else _METADATA},{_PLAIN}"
+
+    def _handle(self, body: bytes, what: str) -> T:
+        try:
+            record = Record.read(body, self._codec)
+            if self._only_metadata and record.gvk.kind != PartialObjectMetadata.__name__:
+                record = Record.read(self._codec.keep_metadata(body), self._codec)
+        except DecodeError as error:
+            raise DecodeError(f"{what}: the answer is {error}") from error.__cause__
+        return self._form.over(record)
+
+
+def _in_pages_of(size: int, options: ListOptions) -> ListOptions:
+    """The same list, in pages."""
+    if options.resource_version and not options.resource_version_match:
+        # Without a limit a version means "not older than", with one "exactly": keep the meaning.
+        options = options.replace(resource_version_match="NotOlderThan")
+    return options.replace(limit=size)
+
+
+def _asking_for_all(request: Request) -> Request:
+    """For a server that knows no metadata form; what it sends instead is pruned here."""
+    return dataclasses.replace(request, headers={**request.headers, "Accept": _PLAIN})
+
+
+def _says_done(answer: bytes) -> bool:
+    """Whether the answer to a delete is that it is done, in a Status or in silence."""
+    if not answer:
+        return True
+    try:
+        return read_status(answer).kind == "Status"
+    except DecodeError:
+        return False

@@ -1,0 +1,158 @@
+"""One open watch: the server's stream in, events out, until it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from kinform.client._framing import EventType, Frame, FrameDecoder, LineSplitter
+from kinform.errors import DecodeError, KinformError, StateError, WatchError
+from kinform.objects import Codec, Handle, Record
+from kinform.transport import Response
+
+T = TypeVar("T", bound=Handle)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[T]):
+    """Something happened to an object. A BOOKMARK's object has a resource version and no more."""
+
+    type: EventType
+    object: T
+
+
+class Watch(Generic[T]):
+    """A single watch request; it does not reconnect (a reflector does).
+
+    Iterate inside ``async with``, in one task; leaving it drops the connection at once. The
+    iteration ends when the server ends the watch cleanly. A read that is cancelled (by a timeout,
+    say) takes the connection with it: what comes next is another watch.
+
+    Raises, while iterating:
+        ApiError: The server sent an ERROR event (``ExpiredError`` for 410).
+        DecodeError: One event does not decode. The watch is still good: iterate on.
+        TransportError: The connection broke.
+        WatchError: The stream ended inside an event, or an event is larger than we agreed to hold.
+        StateError: The watch is not open, or another task is reading it.
+    """
+
+    def __init__(
+        self,
+        open_stream: Callable[[], Awaitable[Response]],
+        *,
+        what: str,
+        codec: Codec,
+        form: type[T],
+        only_metadata: bool,
+        max_line: int,
+    ) -> None:
+        self._open_stream = open_stream
+        self._what = what
+        self._codec = codec
+        self._form = form
+        self._only_metadata = only_metadata
+        self._max_line = max_line
+        self._response: Response | None = None
+        self._left = False
+        self._frames: deque[Frame] = deque()
+        self._batches: AsyncGenerator[list[Frame], None] | None = None
+        self._reading = False
+        self._broken = ""
+
+    async def __aenter__(self) -> Self:
+        if self._response is not None:
+            raise StateError(f"{self._what} was opened before; ask the client for another watch")
+        self._response = await self._open_stream()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._left = True
+        if self._response is not None:
+            await self._response.close()
+        if self._batches is not None:
+            # Another task may be reading: the closed response has ended its read already.
+            with suppress(RuntimeError):
+                await self._batches.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> WatchEvent[T]:
+        while not self._frames:
+            self._frames.extend(await self._next_batch())
+        frame = self._frames.popleft()
+        if frame.record is None:
+            assert frame.error is not None  # a frame has one or the other
+            raise frame.error
+        return WatchEvent(frame.type, self._form.over(frame.record))
+
+    async def _next_batch(self) -> list[Frame]:
+        """A batch, not an event, is what the stream is awaited for."""
+        self._opened()
+        if self._reading:
+            raise StateError(f"{self._what}: another task is reading it; each needs its own watch")
+        if self._broken:
+            raise WatchError(f"{self._what} is over: {self._broken}")
+        if self._batches is None:
+            self._batches = self.batches()
+        self._reading = True
+        try:
+            return await anext(self._batches)
+        except StopAsyncIteration:
+            raise
+        except KinformError as error:
+            self._broken = str(error)
+            raise
+        except asyncio.CancelledError:
+            # The read was inside the stream, and the stream went with it. That is no clean end.
+            self._broken = "a read of it was cancelled"
+            raise
+        finally:
+            self._reading = False
+
+    async def batches(self) -> AsyncGenerator[list[Frame], None]:
+        """The frames of each chunk as it arrives: what an engine reads. Raises no ApiError."""
+        response = self._opened()
+        splitter = LineSplitter(self._max_line)
+        decode = FrameDecoder(self._codec).decode
+        async for chunk in response.chunks():
+            lines = splitter.feed(chunk)
+            if not lines:
+                continue
+            frames = [decode(line) for line in lines if line and not line.isspace()]
+            if frames:
+                yield self._prune(frames)
+        if rest := splitter.rest().strip():
+            frame = decode(rest)
+            if isinstance(frame.error, DecodeError):
+                raise WatchError(
+                    f"{self._what}: the stream ended inside an event of {len(rest)} bytes"
+                ) from frame.error
+            yield self._prune([frame])
+
+    def _opened(self) -> Response:
+        if self._response is None or self._left:
+            raise StateError(
+                f"{self._what} is not open; write `async with client.watch(...) as watch:`"
+            )
+        return self._response
+
+    def _prune(self, frames: list[Frame]) -> list[Frame]:
+        """Some servers send whole objects to who asked for metadata; per event, so look at each."""
+        return [self._prune_one(frame) for frame in frames] if self._only_metadata else frames
+
+    def _prune_one(self, frame: Frame) -> Frame:
+        if frame.record is None or frame.record.gvk.kind == "PartialObjectMetadata":
+            return frame
+        payload = self._codec.keep_metadata(frame.record.payload)
+        return Frame(frame.type, Record.read(payload, self._codec))

@@ -1,0 +1,245 @@
+"""Every exception kinform raises, in one tree. Imports nothing of kinform.
+
+    KinformError
+    ├─ ConfigError                        a kubeconfig, a credential or an option is wrong
+    ├─ DiscoveryError                     the server's API surface could not be read
+    │  └─ NoMatchError                    no such kind or resource; names the nearest ones
+    ├─ TransportError                     no answer: refused, reset, timed out, TLS
+    │  └─ ResponseTooLargeError           the answer is larger than we agreed to hold
+    ├─ ApiError                           the server answered, and said no
+    │  ├─ BadRequestError           400
+    │  ├─ UnauthorizedError         401
+    │  ├─ ForbiddenError            403
+    │  ├─ NotFoundError             404
+    │  ├─ MethodNotAllowedError     405
+    │  ├─ NotAcceptableError        406
+    │  ├─ ConflictError             409   someone else wrote first
+    │  ├─ AlreadyExistsError        409   the name is taken
+    │  ├─ ExpiredError              410   that resource version is history
+    │  ├─ UnsupportedMediaTypeError 415
+    │  ├─ InvalidError              422
+    │  ├─ TooManyRequestsError      429
+    │  └─ ServerError               5xx
+    │     ├─ ServiceUnavailableError      503
+    │     └─ ServerTimeoutError           504
+    │        └─ ResourceVersionTooLargeError   this server has not caught up yet
+    ├─ DecodeError                        bytes from a server that are not what they claim to be
+    ├─ EncodeError                        an object of yours that has no place on the wire
+    ├─ WatchError                         a watch ended in a way that is not an answer
+    ├─ InvalidNameError                   a key, kind, resource or path that cannot be one
+    ├─ SelectorError                      an illegal label or field selector
+    ├─ ReadOnlyError                      an edit to an object that came from a cache or a list
+    └─ StateError                         a call that makes no sense now (closed, already started)
+
+Errors of the libraries below (aiohttp, ssl, msgspec, yaml) never escape; they are the
+``__cause__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+__all__ = [
+    "AlreadyExistsError",
+    "ApiError",
+    "BadRequestError",
+    "ConfigError",
+    "ConflictError",
+    "DecodeError",
+    "DiscoveryError",
+    "EncodeError",
+    "ExpiredError",
+    "ForbiddenError",
+    "InvalidError",
+    "InvalidNameError",
+    "KinformError",
+    "MethodNotAllowedError",
+    "NoMatchError",
+    "NotAcceptableError",
+    "NotFoundError",
+    "ReadOnlyError",
+    "ResourceVersionTooLargeError",
+    "ResponseTooLargeError",
+    "SelectorError",
+    "ServerError",
+    "ServerTimeoutError",
+    "ServiceUnavailableError",
+    "StateError",
+    "TooManyRequestsError",
+    "TransportError",
+    "UnauthorizedError",
+    "UnsupportedMediaTypeError",
+    "WatchError",
+]
+
+
+class KinformError(Exception):
+    """Catch this to catch everything that kinform raises on purpose."""
+
+
+class ConfigError(KinformError):
+    """The configuration cannot be used; the message names file, field and way out."""
+
+
+class DiscoveryError(KinformError):
+    """The server's groups, versions and resources could not be read."""
+
+
+class NoMatchError(DiscoveryError):
+    """The server has no such kind or resource; the message suggests the nearest ones."""
+
+
+class TransportError(KinformError):
+    """No answer came: refused, reset, timed out, or TLS failed. The cause is chained."""
+
+
+class ResponseTooLargeError(TransportError):
+    """The answer is larger than the limit it was read with."""
+
+
+class ApiError(KinformError):
+    """The server answered, and the answer is no.
+
+    Attributes:
+        code: The HTTP status, or the ``code`` of a Status that came inside a stream.
+        reason: The machine-readable reason (``NotFound``, ``Expired``, …); may be empty.
+        message: What the server said, in one line where possible.
+        details: The Status' ``details``: name, kind, causes; empty if there were none.
+        retry_after: Seconds to wait before another try, from the header or the details.
+        metadata: The Status' own ``metadata``; empty if there was none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int,
+        reason: str = "",
+        details: Mapping[str, Any] | None = None,
+        retry_after: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.details: Mapping[str, Any] = details or {}
+        self.retry_after = retry_after
+        self.metadata: Mapping[str, Any] = metadata or {}
+
+    def __str__(self) -> str:
+        reason = f" {self.reason}" if self.reason else ""
+        return f"{self.message or 'no message'} ({self.code}{reason})"
+
+    def __reduce__(self) -> tuple[Callable[[], ApiError], tuple[()], dict[str, Any]]:
+        # An exception is rebuilt from its positional arguments, and ``code`` is not one.
+        return partial(type(self), self.message, code=self.code), (), self.__dict__
+
+    @property
+    def causes(self) -> tuple[Mapping[str, Any], ...]:
+        """The single complaints behind an ``Invalid``, each with field, reason and message."""
+        causes = self.details.get("causes")
+        if not isinstance(causes, list | tuple):
+            return ()
+        return tuple(cause for cause in causes if isinstance(cause, Mapping))
+
+
+class BadRequestError(ApiError):
+    """400: the request makes no sense to the server."""
+
+
+class UnauthorizedError(ApiError):
+    """401: the server does not know who is asking."""
+
+
+class ForbiddenError(ApiError):
+    """403: the server knows who is asking, and refuses."""
+
+
+class NotFoundError(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class MethodNotAllowedError(ApiError):
+    """405: the resource does not have this verb."""
+
+
+class NotAcceptableError(ApiError):
+    """406: the server cannot answer in any form that was asked for."""
+
+
+class ConflictError(ApiError):
+    """409: the object changed since it was read. Read it again, and try again."""
+
+
+class AlreadyExistsError(ApiError):
+    """409: an object of this name is there already."""
+
+
+class ExpiredError(ApiError):
+    """410: the resource version or continue token is older than what the server keeps.
+
+    ``continue_token`` is a fresh token for the inconsistent rest of a list, if one was given.
+    """
+
+    @property
+    def continue_token(self) -> str:
+        return str(self.metadata.get("continue") or "")
+
+
+class UnsupportedMediaTypeError(ApiError):
+    """415: the server does not read this kind of body."""
+
+
+class InvalidError(ApiError):
+    """422: the object is well-formed and wrong; ``causes`` says where."""
+
+
+class TooManyRequestsError(ApiError):
+    """429: slow down. ``retry_after`` says for how long."""
+
+
+class ServerError(ApiError):
+    """5xx: the server failed."""
+
+
+class ServiceUnavailableError(ServerError):
+    """503: the server, or the one behind it, is not there right now."""
+
+
+class ServerTimeoutError(ServerError):
+    """504: the server gave up waiting."""
+
+
+class ResourceVersionTooLargeError(ServerTimeoutError):
+    """504: the resource version asked for is newer than this server has seen."""
+
+
+class DecodeError(KinformError):
+    """Bytes from a server are not what they claim to be."""
+
+
+class EncodeError(KinformError, TypeError):
+    """An object holds something that cannot be written: a set, a datetime, itself."""
+
+
+class WatchError(KinformError):
+    """A watch ended in a way that is not the server's answer."""
+
+
+class InvalidNameError(KinformError, ValueError):
+    """A key, group, kind, resource or path that cannot be one."""
+
+
+class SelectorError(KinformError, ValueError):
+    """An illegal label or field selector; the message points at the place."""
+
+
+class ReadOnlyError(KinformError, TypeError):
+    """An edit to an object that others may be reading. ``copy()`` gives one to edit."""
+
+
+class StateError(KinformError):
+    """A call that makes no sense in this state: closed, not started, started twice."""

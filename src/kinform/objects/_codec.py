@@ -1,0 +1,171 @@
+"""The seam between bytes and objects: a payload in; its head, a part, or all of it out."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Protocol
+
+import msgspec
+
+from kinform.api import GVK
+from kinform.errors import DecodeError, EncodeError, InvalidNameError
+from kinform.objects._head import Head
+from kinform.objects._json_trees import require_json
+
+
+class Codec(Protocol):
+    """One form of bytes (JSON, protobuf). Nothing above it knows which one it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
+        """The head and, if the payload says so, the kind; in one scan.
+
+        Raises:
+            DecodeError: The payload is not an object of this form.
+        """
+        ...
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        """A fresh tree of the whole object. Raises DecodeError."""
+        ...
+
+    def decode_part(self, payload: bytes, part: str) -> Any:
+        """A fresh tree of one top-level part, without decoding the others.
+
+        Raises:
+            KeyError: The object has no such part. A part that is null is ``None``.
+            DecodeError: The payload, or this part of it, is not of this form.
+        """
+        ...
+
+    def encode(self, tree: Any) -> bytes:
+        """The inverse of ``decode``: what comes out, decoded again, equals ``tree``.
+
+        Raises:
+            EncodeError: Something in the tree has no place in this form; the message says where.
+        """
+        ...
+
+    def keep_metadata(self, payload: bytes) -> bytes:
+        """The payload of the same object as a ``PartialObjectMetadata``. Raises DecodeError."""
+        ...
+
+
+class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    metadata: Head
+    api_version: str = ""
+    kind: str = ""
+
+
+class _RawMetadata(msgspec.Struct, gc=False):
+    metadata: msgspec.Raw
+
+
+class _BareName(msgspec.Struct, gc=False):
+    name: Any = ""
+    namespace: Any = ""
+
+
+class _BareObject(msgspec.Struct, gc=False):
+    """As much of an object as it takes to name it in an error."""
+
+    kind: Any = ""
+    metadata: _BareName | None = None
+
+
+_envelope_decoder = msgspec.json.Decoder(_Envelope)
+_raw_metadata_decoder = msgspec.json.Decoder(_RawMetadata)
+_bare_object_decoder = msgspec.json.Decoder(_BareObject)
+_tree_decoder = msgspec.json.Decoder(dict[str, Any])
+_encoder = msgspec.json.Encoder()
+
+# RecursionError is what a body of a million open brackets raises.
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_PLAIN_PART = re.compile(r"[A-Za-z0-9_./-]+")
+
+
+@lru_cache(maxsize=4096)
+def _gvk(api_version: str, kind: str) -> GVK:
+    """One GVK for all objects of a kind."""
+    return GVK.of(api_version, kind)
+
+
+@lru_cache(maxsize=256)
+def _part_decoder(part: str) -> msgspec.json.Decoder[Any]:
+    """Decodes one member of an object and skips the others."""
+    fields = [("value", Any, msgspec.field(default=msgspec.UNSET, name=part))]
+    return msgspec.json.Decoder(msgspec.defstruct("Part", fields, gc=False))
+
+
+class JsonCodec:
+    """Objects as JSON text. It has no state, so any two are the same."""
+
+    name = "json"
+
+    def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
+        try:
+            envelope = _envelope_decoder.decode(payload)
+            if not envelope.kind:
+                return envelope.metadata, None
+            return envelope.metadata, _gvk(envelope.api_version, envelope.kind)
+        except (*_MALFORMED, InvalidNameError) as error:
+            raise DecodeError(f"{_describe(payload)} is not an object: {error}") from error
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        try:
+            return _tree_decoder.decode(payload)
+        except _MALFORMED as error:
+            raise DecodeError(f"{_describe(payload)} does not decode: {error}") from error
+
+    def decode_part(self, payload: bytes, part: str) -> Any:
+        if not _PLAIN_PART.fullmatch(part):
+            return self.decode(payload)[part]
+        try:
+            value = _part_decoder(part).decode(payload).value
+        except _MALFORMED as error:
+            raise DecodeError(
+                f"{part!r} of {_describe(payload)} does not decode: {error}"
+            ) from error
+        if value is msgspec.UNSET:
+            raise KeyError(part)
+        return value
+
+    def encode(self, tree: Any) -> bytes:
+        require_json(tree)
+        try:
+            return _encoder.encode(tree)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise EncodeError(f"it cannot be written as JSON: {error}") from error
+
+    def keep_metadata(self, payload: bytes) -> bytes:
+        try:
+            metadata = bytes(_raw_metadata_decoder.decode(payload).metadata)
+        except _MALFORMED as error:
+            raise DecodeError(f"{_describe(payload)} has no metadata to keep: {error}") from error
+        return (
+            b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}'
+            % metadata
+        )
+
+
+JSON: Codec = JsonCodec()
+
+
+def _describe(payload: bytes) -> str:
+    """What to call a payload in an error: the object's name, or how it begins.
+
+    What looks like an object is never quoted, for it may be a secret.
+    """
+    try:
+        bare = _bare_object_decoder.decode(payload)
+    except _MALFORMED:
+        if payload.lstrip()[:1] in (b"{", b"["):
+            return f"JSON of {len(payload)} bytes"
+        return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"
+    kind = bare.kind if isinstance(bare.kind, str) and bare.kind else "JSON without a kind"
+    name = bare.metadata or _BareName()
+    steps = [step for step in (name.namespace, name.name) if isinstance(step, str) and step]
+    return f"{kind} {'/'.join(steps)!r}" if steps else f"{kind} without a name"

@@ -1,0 +1,169 @@
+"""Trees that read like dicts and lists and refuse every edit, naming ``copy()`` as the way out.
+
+Freezing is lazy: a child is frozen when it is first reached, so an unread part costs nothing.
+A way to reach children that the C code of ``dict`` and ``list`` would serve by itself
+(``dict(x)``, ``{**x}``, ``x | y``, ``x + y``) is overridden, or it would hand out the child
+that is not frozen yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from typing import Any, NoReturn, SupportsIndex
+
+from kinform.errors import EncodeError, ReadOnlyError
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+
+
+def thaw(value: Any) -> Any:
+    """A private, editable copy of a tree, frozen or not: plain dicts and lists all the way.
+
+    Raises:
+        EncodeError: The tree contains itself, or is too deep to be a tree of an object.
+    """
+    try:
+        return _thaw(value)
+    except RecursionError as error:
+        raise EncodeError("it contains itself, or is nested too deep") from error
+
+
+def _thaw(value: Any) -> Any:
+    # Most values are leaves, so they are told apart before the call ("copy of an editable"
+    # in benchmarks/bench_objects.py).
+    if isinstance(value, dict):
+        items = dict.items(value)
+        return {key: kid if type(kid) in _LEAVES else _thaw(kid) for key, kid in items}
+    if isinstance(value, list):
+        return [kid if type(kid) in _LEAVES else _thaw(kid) for kid in list.__iter__(value)]
+    if isinstance(value, tuple):
+        return [_thaw(child) for child in value]
+    if isinstance(value, Mapping):
+        return {key: _thaw(child) for key, child in value.items()}
+    return value
+
+
+def freeze(value: Any) -> Any:
+    """The same tree, read-only. The caller gives up the original."""
+    if type(value) is dict:
+        return FrozenDict(value)
+    if type(value) is list:
+        return FrozenList(value)
+    return value
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    raise ReadOnlyError(
+        "this object is read-only, for it came from a list, a watch or a cache; "
+        "call copy() on the object and edit the copy"
+    )
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that cannot be edited. Its ``copy()`` is a plain, deep, editable dict."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        value = dict.__getitem__(self, key)
+        if type(value) is dict or type(value) is list:
+            value = freeze(value)
+            dict.__setitem__(self, key, value)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        # Its mere presence sends dict(x), {**x} and update(x) through __getitem__.
+        return super().__iter__()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]  # a view of the same dict
+        self._freeze_children()
+        return super().values()
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]  # a view of the same dict
+        self._freeze_children()
+        return super().items()
+
+    def _freeze_children(self) -> None:
+        for key in self:
+            self[key]
+
+    def copy(self) -> dict[str, Any]:
+        copied: dict[str, Any] = thaw(self)
+        return copied
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | _own(other) if isinstance(other, dict) else NotImplemented
+
+    def __ror__(self, other: Any) -> Any:
+        return _own(other) | self.copy() if isinstance(other, dict) else NotImplemented
+
+    def __copy__(self) -> dict[str, Any]:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return (FrozenDict, (self.copy(),))
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be edited. Its ``copy()`` is a plain, deep, editable list."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            return FrozenList([self[position] for position in range(*index.indices(len(self)))])
+        value = list.__getitem__(self, index)
+        if type(value) is dict or type(value) is list:
+            value = freeze(value)
+            list.__setitem__(self, index, value)
+        return value
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return (self[index] for index in reversed(range(len(self))))
+
+    def copy(self) -> list[Any]:
+        copied: list[Any] = thaw(self)
+        return copied
+
+    def __add__(self, other: Any) -> Any:
+        return self.copy() + _own(other) if isinstance(other, list) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return _own(other) + self.copy() if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex) -> list[Any]:
+        return self.copy() * count
+
+    __rmul__ = __mul__
+
+    def __copy__(self) -> list[Any]:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
+        return (FrozenList, (self.copy(),))
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+
+def _own(other: Any) -> Any:
+    """The other side of an operator: thawed if it is frozen, else as Python would take it."""
+    return other.copy() if isinstance(other, FrozenDict | FrozenList) else other

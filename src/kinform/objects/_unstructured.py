@@ -1,0 +1,15 @@
+"""An object of any kind, as a mapping."""
+
+from __future__ import annotations
+
+from kinform.objects._handle import Handle
+
+
+class Unstructured(Handle):
+    """Any object of any kind: ``obj["spec"]["replicas"]``, ``obj.get_path("spec.replicas")``.
+
+    Handles from a client, a lister or an informer are read-only; ``copy()`` gives an editable one.
+    """
+
+    __slots__ = ()
+    form = "unstructured"

@@ -1,0 +1,359 @@
+"""Options in, an API server on loopback out: HTTP for clients, a door for the same process."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from aiohttp import web
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web_protocol import RequestHandler
+
+from kinform.api import GVR, FieldSelector, LabelSelector
+from kinform.errors import StateError
+from kinform.testing._certificates import ServerCertificates
+from kinform.testing._cluster import Cluster
+from kinform.testing._crds import DefinitionController
+from kinform.testing._door import Door
+from kinform.testing._frontend import REQUEST_LIMIT, Frontend
+from kinform.testing._kubeconfig import write_kubeconfig
+from kinform.testing._namespaces import NamespaceController
+from kinform.testing._recorder import Recorder
+from kinform.testing._request_log import RequestLog
+from kinform.testing._verbs import Verbs, VerbSettings
+from kinform.testing._watch import WatchSettings
+from kinform.testing.faults import Faults
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+
+    from kinform.testing._blocking import BlockingApiServer
+    from kinform.transport import ClusterConfig
+
+Json = dict[str, Any]
+
+_HOST = "127.0.0.1"
+# How long a request that is being answered may go on after the server was told to stop.
+_STOP_PATIENCE = 0.2
+_HEADER_LIMIT = 64 * 1024
+
+
+class ApiServer:
+    """A Kubernetes API server for tests: real HTTP on loopback, real list and watch.
+
+    ``async with ApiServer() as api:`` starts and stops it. All methods belong on the event
+    loop that it runs on; ``ApiServer.blocking()`` is for everybody else.
+
+    Args:
+        port: The port to listen on; 0 finds a free one.
+        tls: Serve HTTPS, with an authority of its own (``ca_data``).
+        tokens: Bearer tokens and the users they are; ``None`` asks nobody for one.
+        history: How many changes of each resource a watch can go back.
+        bookmark_interval: Seconds between the bookmarks of a watch.
+        watch_list: Whether a watch can begin with what is there (``sendInitialEvents``).
+        compress: Whether to compress large answers and streaming lists for those who ask.
+        future_wait: Seconds to wait for a resource version that is not there yet.
+        watch_backlog: How many changes may wait for a reader who does not read.
+        name: What the server calls itself in errors.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        tls: bool = False,
+        tokens: Mapping[str, str] | None = None,
+        history: int = 10_000,
+        bookmark_interval: float = 60.0,
+        watch_list: bool = True,
+        compress: bool = True,
+        future_wait: float = 3.0,
+        watch_backlog: int = 1000,
+        name: str = "embedded",
+    ) -> None:
+        self.name = name
+        self.faults = Faults()
+        self.requests = RequestLog()
+        self._port = port
+        self._certificates = ServerCertificates() if tls else None
+        self._cluster = Cluster(history=history)
+        self._door = Door(self._cluster)
+        namespaces = NamespaceController(self._cluster)
+        DefinitionController(self._cluster)
+        namespaces.create_first_ones()
+        settings = VerbSettings(
+            watch_list=watch_list,
+            compress=compress,
+            future_wait=future_wait,
+            watch=WatchSettings(bookmark_interval=bookmark_interval, backlog=watch_backlog),
+        )
+        verbs = Verbs(self._cluster, settings)
+        recorder = Recorder(self.requests, self.faults)
+        self._frontend = Frontend(self._cluster, verbs, recorder, tokens)
+        self._runner: web.ServerRunner | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def blocking(cls, **options: Any) -> BlockingApiServer:
+        """The same server on a thread of its own: ``with ApiServer.blocking() as api:``."""
+        from kinform.testing._blocking import BlockingApiServer
+
+        return BlockingApiServer(**options)
+
+    # Lifetime
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            StateError: It runs already, or the port is taken.
+        """
+        if self._runner is not None:
+            raise StateError(f"API server {self.name!r} runs already")
+        loop = asyncio.get_running_loop()
+        self._cluster.later = lambda work: _soon(loop, work)
+        server = web.Server(
+            self._frontend.handle,
+            request_factory=_request_factory(loop),
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=_HEADER_LIMIT,
+            max_field_size=_HEADER_LIMIT,
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=_STOP_PATIENCE)
+        await runner.setup()
+        context = self._certificates.context if self._certificates else None
+        site = web.TCPSite(runner, _HOST, self._port, ssl_context=context)
+        try:
+            await site.start()
+        except OSError as error:
+            await runner.cleanup()
+            raise StateError(
+                f"API server {self.name!r} cannot listen on port {self._port}: {error.strerror}; "
+                "port=0 finds a free one"
+            ) from error
+        self._port = runner.addresses[0][1]
+        self._runner = runner
+
+    async def stop(self) -> None:
+        """End all watches and stop listening. What it holds stays readable. Idempotent."""
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        for collection in self._cluster.storage.collections():
+            collection.close()
+        await runner.cleanup()
+        self._cluster.later = lambda work: work()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    # How to reach it
+
+    @property
+    def url(self) -> str:
+        """Its address.
+
+        Raises:
+            StateError: It does not run.
+        """
+        if self._runner is None:
+            raise StateError(f"API server {self.name!r} does not run; use it inside async with")
+        scheme = "https" if self._certificates else "http"
+        return f"{scheme}://{_HOST}:{self._port}"
+
+    @property
+    def ca_data(self) -> bytes | None:
+        """Whom to trust, as PEM; ``None`` without TLS."""
+        return self._certificates.ca_pem if self._certificates else None
+
+    @property
+    def ca_file(self) -> Path | None:
+        """Whom to trust, as a file that goes when the server stops; ``None`` without TLS."""
+        if self._certificates is None:
+            return None
+        path = self._private_folder() / "ca.crt"
+        path.write_bytes(self._certificates.ca_pem)
+        return path
+
+    @property
+    def token(self) -> str | None:
+        """The first of the tokens that it lets in, or ``None`` if it asks for none."""
+        return next(iter(self._frontend.tokens), None) if self._frontend.tokens else None
+
+    def kubeconfig(self, path: str | Path | None = None) -> Path:
+        """Write a kubeconfig for it; without a path one that goes when the server stops."""
+        target = Path(path) if path is not None else self._private_folder() / "kubeconfig"
+        return write_kubeconfig(target, url=self.url, ca_pem=self.ca_data, token=self.token)
+
+    @property
+    def config(self) -> ClusterConfig:
+        """How a client of this process reaches it."""
+        from kinform.transport import ClusterConfig, StaticToken
+
+        options: dict[str, Any] = {}
+        if self.token is not None:
+            options["credentials"] = StaticToken(self.token)
+        return ClusterConfig(
+            server=self.url, certificate_authority=self.ca_data, name=self.name, **options
+        )
+
+    def replace_tokens(self, tokens: Mapping[str, str] | None) -> None:
+        """Let others in from now on. Answers that have begun, such as watches, go on."""
+        self._frontend.tokens = None if tokens is None else dict(tokens)
+
+    def rotate_certificates(self) -> None:
+        """Serve new connections under a new authority; who trusts the old one is out.
+
+        Raises:
+            StateError: It does not serve TLS.
+        """
+        if self._certificates is None:
+            raise StateError(
+                f"API server {self.name!r} has no certificates; start it with tls=True"
+            )
+        self._certificates.rotate()
+
+    def _private_folder(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="kinform-")
+        return Path(self._folder.name)
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """What tells the seconds since the epoch that objects are stamped with. Can be set."""
+        return self._cluster.clock
+
+    @clock.setter
+    def clock(self, clock: Callable[[], float]) -> None:
+        self._cluster.clock = clock
+
+    # History
+
+    @property
+    def resource_version(self) -> str:
+        """The newest."""
+        return str(self._cluster.storage.resource_version)
+
+    def compact(self, resource_version: str | None = None) -> None:
+        """Forget the past up to a version, or all of it: who asks for older ones gets 410."""
+        limit = None if resource_version is None else int(resource_version)
+        self._cluster.storage.compact(limit)
+
+    # The verbs, in process
+
+    def create(self, obj: Mapping[str, Any]) -> Json:
+        """Create an object; as stored. Without a namespace it is in ``default``."""
+        return self._door.create(obj)
+
+    def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
+        """Store many objects as they are, status and all; how many they were.
+
+        Like a backup: they keep their uids and timestamps. JSON is the fastest to load.
+        Objects given as dicts must not be changed afterwards.
+        """
+        return self._door.load(objects)
+
+    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
+        """Replace an object, or its status; as stored."""
+        return self._door.update(obj, subresource=subresource)
+
+    def patch(
+        self,
+        gvr: GVR,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        kind: str = "merge",
+        subresource: str = "",
+    ) -> Json:
+        """Patch an object; ``kind`` is ``merge``, ``json`` or ``strategic``. As stored."""
+        return self._door.patch(gvr, name, patch, namespace, kind=kind, subresource=subresource)
+
+    def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
+        """Merge-patch an object, and give back its version alone: the cheapest change."""
+        return self._door.touch(gvr, name, patch, namespace)
+
+    def delete(
+        self,
+        gvr: GVR,
+        name: str,
+        namespace: str = "",
+        *,
+        grace_period_seconds: int | None = None,
+        propagation_policy: str = "",
+    ) -> bool:
+        """Delete an object; whether it is gone. Finalizers may keep it, and pods their grace."""
+        return self._door.delete(
+            gvr,
+            name,
+            namespace,
+            grace_period_seconds=grace_period_seconds,
+            propagation_policy=propagation_policy,
+        )
+
+    def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        """Delete an object at once and create it again: the same name, a new uid. As stored.
+
+        Raises:
+            ConflictError: A finalizer keeps it.
+        """
+        return self._door.recreate(gvr, name, namespace)
+
+    def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        """One object.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return self._door.get(gvr, name, namespace)
+
+    def list(
+        self,
+        gvr: GVR,
+        namespace: str = "",
+        *,
+        label_selector: LabelSelector | str = "",
+        field_selector: FieldSelector | str = "",
+    ) -> list[Json]:
+        """All objects, or those of one namespace or selection, by namespace and name."""
+        return self._door.list(
+            gvr, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+
+
+def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+    loop.call_soon(work)
+
+
+def _request_factory(loop: asyncio.AbstractEventLoop) -> Callable[..., web.BaseRequest]:
+    def make(
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        return web.BaseRequest(
+            message, payload, protocol, writer, task, loop, client_max_size=REQUEST_LIMIT
+        )
+
+    return make

@@ -1,0 +1,133 @@
+"""Request bodies in, objects of the expected kind out, or the server's own complaint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kinform.api import GVK
+from kinform.testing import _status
+from kinform.testing._documents import without_nulls
+from kinform.testing._resources import ServedResource
+from kinform.testing._status import Resource
+
+Json = dict[str, Any]
+
+READABLE = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_SNIPPET = 100
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def decode_object(body: bytes, content_type: str, served: ServedResource) -> Json:
+    """An object sent to be created, or to replace another.
+
+    Raises:
+        UnsupportedMediaTypeError: The body is neither JSON nor YAML.
+        BadRequestError: It is malformed, or of another kind.
+        InvalidError: It is a custom resource of another kind.
+    """
+    return check_kind(decode_any(body, content_type, served.kind), body, served)
+
+
+def decode_any(body: bytes, content_type: str, expected: str) -> Json:
+    """A body that should be an object, of whatever kind."""
+    kind = media_type(content_type)
+    if kind == "application/yaml":
+        found = _decode_yaml(body, expected)
+    elif kind in ("", "application/json"):
+        found = _decode_json(body, expected)
+    else:
+        raise _status.unsupported_body(READABLE)
+    if not isinstance(found, dict):
+        described = "array" if isinstance(found, list) else "value"
+        reason = f"json: cannot unmarshal {described} into Go value of type struct"
+        raise _unrecognized(expected, reason, body)
+    return found
+
+
+def check_kind(found: Json, body: bytes, served: ServedResource) -> Json:
+    """The object, if it is of the kind that is served here; nulls are gone from built-in ones."""
+    if served.custom:
+        _check_custom_kind(found, body, served)
+        return found
+    _check_built_in_kind(found, served)
+    if b"null" not in body:
+        return found
+    return {key: without_nulls(value) for key, value in found.items() if value is not None}
+
+
+def expect_kind(found: Json, gvk: GVK) -> None:
+    """For the small kinds that subresources take: refuse anything else, accept nothing said."""
+    kind = found.get("kind") or gvk.kind
+    version = found.get("apiVersion") or gvk.api_version
+    if (kind, version) != (gvk.kind, gvk.api_version):
+        raise _status.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {gvk.kind}: '
+            "converting: unknown conversion"
+        )
+
+
+def _check_custom_kind(found: Json, body: bytes, served: ServedResource) -> None:
+    kind, version = found.get("kind"), found.get("apiVersion") or ""
+    if not kind:
+        text = body.decode(errors="replace")
+        raise _unrecognized(served.kind, f"Object 'Kind' is missing in '{text}'", body)
+    if version != served.api_version:
+        raise _status.bad_request(
+            f"the API version in the data ({version}) does not match the expected API version "
+            f"({served.api_version})"
+        )
+    if kind != served.kind:
+        name = (found.get("metadata") or {}).get("name", "")
+        problem = _status.wrong_value("kind", kind, f"must be {served.kind}")
+        raise _status.invalid(Resource(served.gvr.group, kind), name, [problem])
+
+
+def _check_built_in_kind(found: Json, served: ServedResource) -> None:
+    kind = found.get("kind") or served.kind
+    version = found.get("apiVersion") or served.api_version
+    if version != served.api_version:
+        raise _status.bad_request(
+            f'{kind} in version "{served.gvr.version}" cannot be handled as a {served.kind}: '
+            f'no kind "{kind}" is registered for version "{version}" '
+            'in scheme "pkg/runtime/scheme.go:111"'
+        )
+    if kind != served.kind:
+        group = served.gvr.group.partition(".")[0] or "core"
+        raise _status.bad_request(
+            f'{kind} in version "{served.gvr.version}" cannot be handled as a {served.kind}: '
+            f"converting ({served.gvr.version}.{kind}) to ({group}.{served.kind}): "
+            "unknown conversion"
+        )
+
+
+def _decode_json(body: bytes, expected: str) -> Any:
+    try:
+        body.decode()
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unrecognized(expected, "unexpected end of JSON input", body) from error
+
+
+def _decode_yaml(body: bytes, expected: str) -> Any:
+    import yaml  # YAML bodies are rare
+
+    try:
+        return yaml.safe_load(body)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _unrecognized(expected, f"error converting YAML to JSON: {error}", body) from error
+
+
+def _unrecognized(expected: str, reason: str, body: bytes) -> Exception:
+    if not reason.startswith(("Object", "error")):
+        reason = f"couldn't get version/kind; json parse error: {reason}"
+    snippet = body[:_SNIPPET].decode(errors="replace") or "<empty>"
+    if len(body) > _SNIPPET:
+        snippet += " ..."
+    return _status.bad_request(
+        f"the object provided is unrecognized (must be of type {expected}): {reason} ({snippet})"
+    )

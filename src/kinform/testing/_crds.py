@@ -1,0 +1,299 @@
+"""CustomResourceDefinitions in; kinds that are served at once out, and gone with their objects.
+
+Does what the controllers of an API server do with definitions. There are no schemas yet:
+objects are taken as they come.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kinform.api import GVK, GVR
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._deletes import delete
+from kinform.testing._documents import Document
+from kinform.testing._fields import Field
+from kinform.testing._options import DeleteOptions
+from kinform.testing._resources import (
+    ScalePaths,
+    ServedResource,
+    StoredKind,
+    Subresource,
+)
+from kinform.testing._status import Problem, Resource
+from kinform.testing._storage import Collection, Stored
+from kinform.testing._traits import Traits
+from kinform.testing._writes import remove, store
+
+Json = dict[str, Any]
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_SUBRESOURCE_VERBS = ("get", "patch", "update")
+_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+
+
+class DefinitionController:
+    """Keeps what is served in step with the definitions that there are."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        served = cluster.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+        assert served is not None  # every server has definitions
+        self._served: ServedResource = served
+        self._terminating: dict[str, str] = {}
+        cluster.prepare(CRDS, self._prepare)
+        cluster.react(CRDS, self._react)
+        cluster.on_removal(self._after_removal)
+
+    # Before a write
+
+    def _prepare(self, new: Document, old: Document | None) -> list[Problem]:
+        spec = new.edit("spec")
+        names = spec.get("names")
+        if not isinstance(names, dict):
+            names = {}
+        kind, plural = names.get("kind") or "", names.get("plural") or ""
+        if kind:
+            names["singular"] = names.get("singular") or kind.lower()
+            names["listKind"] = names.get("listKind") or f"{kind}List"
+            spec["names"] = names
+        spec.setdefault("conversion", {"strategy": "None"})
+        versions = [each for each in spec.get("versions") or () if isinstance(each, dict)]
+        if old is None:
+            stored = [each.get("name", "") for each in versions if each.get("storage")]
+            accepted = {"plural": "", "kind": ""}
+            new.set(
+                "status",
+                {"conditions": None, "acceptedNames": accepted, "storedVersions": stored},
+            )
+        return _problems(new.metadata.get("name", ""), spec, kind, plural, versions)
+
+    # After a write
+
+    def _react(self, stored: Stored, gone: bool) -> None:
+        document = stored.document()
+        if gone:
+            self._terminating.pop(stored.key, None)
+            self._serve()
+            return
+        if document.read("metadata").get("deletionTimestamp"):
+            if stored.key not in self._terminating:
+                self._terminating[stored.key] = _collection_name(document)
+                self._cluster.later(lambda: self._empty(stored.key))
+            return
+        if self._establish(stored, document):
+            return  # and the write of the status reacts once more
+        self._serve()
+
+    def _establish(self, stored: Stored, document: Document) -> bool:
+        """Say in the status that the kind is served. False if it says so already."""
+        spec, status = document.read("spec"), document.read("status") or {}
+        known = list(status.get("storedVersions") or ())
+        for version in spec["versions"]:
+            if version.get("storage") and version["name"] not in known:
+                known.append(version["name"])
+        established = any(
+            condition["type"] == "Established" for condition in status.get("conditions") or ()
+        )
+        names = spec["names"]
+        accepted = status.get("acceptedNames") == names and status.get("storedVersions") == known
+        if established and accepted:
+            return False
+        moment = self._cluster.timestamp()
+        conditions = [
+            _condition("NamesAccepted", "NoConflicts", "no conflicts found", moment),
+            _condition(
+                "Established",
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+                moment,
+            ),
+        ]
+        document.set(
+            "status",
+            {
+                "conditions": status.get("conditions") or conditions,
+                "acceptedNames": names,
+                "storedVersions": known,
+            },
+        )
+        store(self._cluster, self._served, stored.key, document, dry_run=False)
+        return True
+
+    def _serve(self) -> None:
+        resources: list[ServedResource] = []
+        groups: dict[str, set[str]] = {}
+        for stored in self._cluster.collection(self._served).objects.values():
+            spec = stored.document().read("spec")
+            for served in _served_resources(spec):
+                resources.append(served)
+                groups.setdefault(served.gvr.group, set()).add(served.gvr.version)
+        preferred = {
+            group: tuple(sorted(versions, key=version_rank)) for group, versions in groups.items()
+        }
+        self._cluster.registry.replace_custom(resources, preferred)
+        for kind in {str(served.stored.resource): served.stored for served in resources}.values():
+            collection = self._cluster.storage.collection(kind)
+            if collection.kind != kind:
+                collection.rekind(kind)
+
+    # Deletion
+
+    def _empty(self, name: str) -> None:
+        """Delete all objects of a kind that is being deleted. Finalizers are waited for."""
+        served = self._served_by(name)
+        if served is not None:
+            collection = self._cluster.collection(served)
+            for stored in collection.select(""):
+                namespace, _, object_name = stored.key.rpartition("/")
+                options = DeleteOptions(propagation="Background")
+                delete(self._cluster, served, namespace, object_name, options)
+        self._remove_if_empty(name)
+
+    def _after_removal(self, collection: Collection, gone: Stored) -> None:
+        removed_from = str(collection.kind.resource)
+        for name, resource in list(self._terminating.items()):
+            if resource == removed_from:
+                self._remove_if_empty(name)
+
+    def _remove_if_empty(self, name: str) -> None:
+        stored = self._cluster.collection(self._served).objects.get(name)
+        served = self._served_by(name)
+        if stored is None:
+            return
+        if served is not None:
+            if self._cluster.collection(served).objects:
+                return
+            self._cluster.storage.drop(served.stored)
+        remove(self._cluster, self._served, stored)
+
+    def _served_by(self, name: str) -> ServedResource | None:
+        """The resource that a definition defines, in any version."""
+        for served in self._cluster.registry.everything():
+            if served.custom and str(served.named) == name:
+                return served
+        return None
+
+
+def version_rank(name: str) -> tuple[int, int, int, str]:
+    """Sorts versions by preference: stable before beta before alpha, the newest first."""
+    parts = _VERSION.fullmatch(name)
+    if parts is None:
+        return (3, 0, 0, name)
+    stage = {None: 0, "beta": 1, "alpha": 2}[parts[2]]
+    return (stage, -int(parts[1]), -int(parts[3] or 0), name)
+
+
+def _problems(name: str, spec: Json, kind: str, plural: str, versions: list[Json]) -> list[Problem]:
+    problems: list[Problem] = []
+    group, scope = spec.get("group") or "", spec.get("scope") or ""
+    if name != f"{plural}.{group}":
+        why = 'must be spec.names.plural+"."+spec.group'
+        problems.append(_status.wrong_value("metadata.name", name, why))
+    if not group:
+        problems.append(_status.required("spec.group"))
+    elif "." not in group:
+        why = "should be a domain with at least one dot"
+        problems.append(_status.wrong_value("spec.group", group, why))
+    if scope not in ("Cluster", "Namespaced"):
+        problems.append(
+            _status.unsupported_value("spec.scope", scope, ["Cluster", "Namespaced"])
+            if scope
+            else _status.required("spec.scope")
+        )
+    for member, value in (("plural", plural), ("kind", kind)):
+        if not value:
+            problems.append(_status.required(f"spec.names.{member}"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        why = "must have exactly one version marked as storage version"
+        problems.append(_status.wrong_value("spec.versions", versions, why))
+    seen = [version.get("name") for version in versions]
+    if len(set(seen)) != len(seen):
+        why = "must contain unique version names"
+        problems.append(_status.wrong_value("spec.versions", versions, why))
+    for position, version in enumerate(versions):
+        schema = version.get("schema") or {}
+        if not schema.get("openAPIV3Schema"):
+            where = f"spec.versions[{position}].schema.openAPIV3Schema"
+            problems.append(_status.required(where, "schemas are required"))
+    return problems
+
+
+def _served_resources(spec: Json) -> list[ServedResource]:
+    """What one definition makes the server serve: a resource per version that is served."""
+    group, names = spec["group"], spec["names"]
+    versions = spec["versions"]
+    storage = next(version["name"] for version in versions if version["storage"])
+    labels = {path: None for version in versions for path in _selectable(version)}
+    stored = StoredKind(
+        resource=Resource(group, names["plural"]),
+        gvk=GVK(group, storage, names["kind"]),
+        namespaced=spec["scope"] == "Namespaced",
+        custom=True,
+        fields=tuple(Field(label, tuple(label.split("."))) for label in labels),
+    )
+    resources = []
+    for version in versions:
+        if version.get("served"):
+            resources.append(_served_version(spec, version, stored))
+    return resources
+
+
+def _served_version(spec: Json, version: Json, stored: StoredKind) -> ServedResource:
+    group, names = spec["group"], spec["names"]
+    gvr = GVR(group, version["name"], names["plural"])
+    declared = version.get("subresources") or {}
+    subresources: dict[str, Subresource] = {}
+    if "status" in declared:
+        own = GVK(group, version["name"], names["kind"])
+        subresources["status"] = Subresource("status", own, _SUBRESOURCE_VERBS)
+    scale = None
+    if paths := declared.get("scale"):
+        kind = GVK("autoscaling", "v1", "Scale")
+        subresources["scale"] = Subresource("scale", kind, _SUBRESOURCE_VERBS)
+        scale = ScalePaths(
+            spec_replicas=_path(paths.get("specReplicasPath") or ".spec.replicas"),
+            status_replicas=_path(paths.get("statusReplicasPath") or ".status.replicas"),
+            selector=_path(paths.get("labelSelectorPath") or ""),
+        )
+    return ServedResource(
+        gvr=gvr,
+        kind=names["kind"],
+        list_kind=names["listKind"],
+        singular=names["singular"],
+        verbs=_VERBS,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        storage_version_hash="",
+        subresources=subresources,
+        stored=stored,
+        traits=Traits.of_custom(),
+        selectable=frozenset(_selectable(version)),
+        scale=scale,
+    )
+
+
+def _selectable(version: Json) -> list[str]:
+    return [each["jsonPath"].lstrip(".") for each in version.get("selectableFields") or ()]
+
+
+def _path(json_path: str) -> tuple[str, ...]:
+    return tuple(step for step in json_path.split(".") if step)
+
+
+def _collection_name(document: Document) -> str:
+    spec = document.read("spec")
+    return str(Resource(spec["group"], spec["names"]["plural"]))
+
+
+def _condition(kind: str, reason: str, message: str, moment: str) -> Json:
+    return {
+        "type": kind,
+        "status": "True",
+        "lastTransitionTime": moment,
+        "reason": reason,
+        "message": message,
+    }

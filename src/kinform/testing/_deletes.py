@@ -1,0 +1,164 @@
+"""Requests to delete in; objects that are gone, or on their way, out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._documents import Document
+from kinform.testing._options import DeleteOptions
+from kinform.testing._resources import ServedResource
+from kinform.testing._status import Resource
+from kinform.testing._storage import Stored
+from kinform.testing._writes import find, is_finished, remove, store
+
+_PROTECTED = frozenset({"default", "kube-system", "kube-public"})
+_FOREGROUND = "foregroundDeletion"
+_ORPHAN = "orphan"
+_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_DEFAULT_POD_GRACE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a deletion is answered with. ``gone`` is whether the object is no more."""
+
+    stored: Stored
+    gone: bool
+
+
+def delete(
+    cluster: Cluster, served: ServedResource, namespace: str, name: str, options: DeleteOptions
+) -> Deleted:
+    """Delete an object, or mark it as being deleted if something keeps it.
+
+    Raises:
+        NotFoundError: There is no such object.
+        ConflictError: It is not the one, or not the version, that the client meant.
+        ForbiddenError: It is a namespace that cannot be deleted.
+    """
+    old = find(cluster, served, namespace, name)
+    _check_preconditions(served, name, old, options)
+    resource = str(served.stored.resource)
+    if resource == "namespaces" and name in _PROTECTED:
+        raise _status.forbidden(served.named, name, "this namespace may not be deleted")
+    document = old.document()
+    _mark_finalizers(served, document, options)
+    if resource == "pods":
+        return _delete_pod(cluster, served, old, document, options)
+    if resource == "namespaces":
+        return _mark(cluster, served, old, document, None, options, phase="Terminating")
+    metadata = document.metadata
+    if not metadata.get("finalizers"):
+        if not options.dry_run:
+            old = remove(cluster, served, old)
+        return Deleted(old, gone=True)
+    grace = 0 if served.traits.deletion_grace else None
+    return _mark(cluster, served, old, document, grace, options)
+
+
+def _check_preconditions(
+    served: ServedResource, name: str, old: Stored, options: DeleteOptions
+) -> None:
+    kind = Resource(served.gvr.group, served.kind)
+    if options.uid is not None and options.uid != (uid := old.metadata()["uid"]):
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record "
+            f"({uid}). The object might have been deleted and then recreated"
+        )
+        raise _status.conflict(kind, name, why)
+    version = str(old.resource_version)
+    if options.resource_version is not None and options.resource_version != version:
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not "
+            f"match the ResourceVersion in record ({version}). The object might have been modified"
+        )
+        raise _status.conflict(kind, name, why)
+
+
+def _mark_finalizers(served: ServedResource, document: Document, options: DeleteOptions) -> None:
+    """Who waits for dependents is a finalizer, which a garbage collector would take away."""
+    metadata = document.metadata
+    finalizers = list(metadata.get("finalizers", ()))
+    propagation = options.propagation
+    if not propagation and served.traits.orphan_by_default:
+        propagation = "Orphan"
+    if not propagation and (_FOREGROUND in finalizers or _ORPHAN in finalizers):
+        return
+    wanted = [name for name in finalizers if name not in (_FOREGROUND, _ORPHAN)]
+    if propagation == "Foreground":
+        wanted.append(_FOREGROUND)
+    elif propagation == "Orphan":
+        wanted.append(_ORPHAN)
+    if str(served.stored.resource) == "customresourcedefinitions.apiextensions.k8s.io":
+        wanted = [*[name for name in wanted if name != _CLEANUP], _CLEANUP]
+    if wanted:
+        metadata["finalizers"] = wanted
+    else:
+        metadata.pop("finalizers", None)
+
+
+def _delete_pod(
+    cluster: Cluster,
+    served: ServedResource,
+    old: Stored,
+    document: Document,
+    options: DeleteOptions,
+) -> Deleted:
+    """Pods go gracefully: a scheduled one waits for its kubelet, for as long as it is given."""
+    grace = options.grace
+    spec, status = document.read("spec") or {}, document.read("status") or {}
+    if grace is None:
+        grace = spec.get("terminationGracePeriodSeconds", _DEFAULT_POD_GRACE)
+    if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
+        grace = 0
+    grace = max(0, grace)
+    metadata = document.metadata
+    kept = grace > 0 or bool(metadata.get("finalizers"))
+    if kept and grace >= metadata.get("deletionGracePeriodSeconds", grace + 1):
+        return Deleted(old, gone=False)
+    marked = _mark(cluster, served, old, document, grace, options)
+    if kept:
+        return marked
+    if options.dry_run:
+        return Deleted(marked.stored, gone=True)
+    return Deleted(remove(cluster, served, marked.stored), gone=True)
+
+
+def _mark(
+    cluster: Cluster,
+    served: ServedResource,
+    old: Stored,
+    document: Document,
+    grace: int | None,
+    options: DeleteOptions,
+    *,
+    phase: str = "",
+) -> Deleted:
+    """Say in the object that it is being deleted; an object that says so already stays as it is."""
+    metadata = document.metadata
+    was = old.metadata()
+    changed = metadata != was
+    if not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = cluster.timestamp(seconds_from_now=grace or 0)
+        if grace is not None:
+            metadata["deletionGracePeriodSeconds"] = grace
+        if served.traits.generation and served.traits.deletion_grace:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        changed = True
+    elif grace is not None and grace < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionTimestamp"] = cluster.timestamp(seconds_from_now=grace)
+        metadata["deletionGracePeriodSeconds"] = grace
+        changed = True
+    if phase and (document.read("status") or {}).get("phase") != phase:
+        document.edit("status")["phase"] = phase
+        changed = True
+    if not changed:
+        return Deleted(old, gone=False)
+    if str(served.stored.resource) != "pods" and is_finished(served, document):
+        if not options.dry_run:
+            old = remove(cluster, served, old)
+        return Deleted(old, gone=True)
+    stored = store(cluster, served, old.key, document, dry_run=options.dry_run, old=old)
+    return Deleted(stored, gone=False)

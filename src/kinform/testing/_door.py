@@ -1,0 +1,234 @@
+"""Objects in and out as dicts, without a socket: the verbs for those in the same process.
+
+The semantics are those of HTTP, and so are the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from kinform.api import GVR, FieldSelector, LabelSelector, split_api_version
+from kinform.errors import NoMatchError
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._deletes import delete
+from kinform.testing._documents import Document
+from kinform.testing._options import DeleteOptions, ListOptions, WriteOptions
+from kinform.testing._patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, patch_object
+from kinform.testing._resources import ServedResource
+from kinform.testing._selections import Selection
+from kinform.testing._storage import Stored
+from kinform.testing._views import View
+from kinform.testing._writes import create, find, replace, restore
+
+Json = dict[str, Any]
+
+_PATCHES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
+_WRITE = WriteOptions()
+# What belongs to an object's first life, and not to its next one.
+_PAST = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "resourceVersion",
+        "uid",
+    }
+)
+
+
+class Door:
+    """The verbs of a cluster, in process. On the server's thread only."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def create(self, obj: Mapping[str, Any]) -> Json:
+        served = self._of_object(obj)
+        namespace = self._namespace_of(served, obj)
+        stored = create(self._cluster, served, namespace, _private(obj), _WRITE)
+        return self._decoded(served, stored)
+
+    def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
+        count = 0
+        for given in objects:
+            if isinstance(given, bytes):
+                head = _read_head(given)
+                document = Document.from_body(given)
+                if b"\n" in given:
+                    # Bytes are kept as they are, and a line break would end a watch event.
+                    document = Document.from_object(msgspec.json.decode(given))
+            else:
+                head = given
+                document = Document.from_object(given)
+            served = self._of_object(head)
+            restore(self._cluster, served, self._namespace_of(served, head), document)
+            count += 1
+        return count
+
+    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
+        served = self._of_object(obj)
+        namespace = self._namespace_of(served, obj)
+        name = (obj.get("metadata") or {}).get("name", "")
+        stored, _ = replace(
+            self._cluster, served, namespace, name, _private(obj), _WRITE, subresource
+        )
+        return self._decoded(served, stored)
+
+    def patch(
+        self,
+        gvr: GVR,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        kind: str = "merge",
+        subresource: str = "",
+    ) -> Json:
+        served = self._of_resource(gvr)
+        stored = patch_object(
+            self._cluster,
+            served,
+            self._namespace(served, namespace),
+            name,
+            _patch_type(kind),
+            patch,
+            _WRITE,
+            subresource,
+        )
+        return self._decoded(served, stored)
+
+    def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
+        """Merge-patch an object and give back nothing but its version: the cheapest change."""
+        served = self._of_resource(gvr)
+        place = self._namespace(served, namespace)
+        stored = patch_object(self._cluster, served, place, name, MERGE_PATCH, patch, _WRITE)
+        return stored.resource_version
+
+    def delete(
+        self,
+        gvr: GVR,
+        name: str,
+        namespace: str = "",
+        *,
+        grace_period_seconds: int | None = None,
+        propagation_policy: str = "",
+    ) -> bool:
+        served = self._of_resource(gvr)
+        options = DeleteOptions(grace=grace_period_seconds, propagation=propagation_policy)
+        place = self._namespace(served, namespace)
+        return delete(self._cluster, served, place, name, options).gone
+
+    def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        served = self._of_resource(gvr)
+        old = self.get(gvr, name, namespace)
+        if not self.delete(gvr, name, namespace, grace_period_seconds=0):
+            raise _status.conflict(served.named, name, "its finalizers keep it")
+        metadata = {key: value for key, value in old["metadata"].items() if key not in _PAST}
+        return self.create({**old, "metadata": metadata})
+
+    def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        served = self._of_resource(gvr)
+        stored = find(self._cluster, served, self._namespace(served, namespace), name)
+        return self._decoded(served, stored)
+
+    def list(
+        self,
+        gvr: GVR,
+        namespace: str = "",
+        *,
+        label_selector: LabelSelector | str = "",
+        field_selector: FieldSelector | str = "",
+    ) -> list[Json]:
+        served = self._of_resource(gvr)
+        if isinstance(label_selector, str):
+            label_selector = LabelSelector.parse(label_selector)
+        if isinstance(field_selector, str):
+            field_selector = FieldSelector.parse(field_selector)
+        options = ListOptions(labels=label_selector, fields=field_selector)
+        collection = self._cluster.collection(served)
+        selection = Selection(collection, namespace, options)
+        return [
+            self._decoded(served, stored)
+            for stored in collection.select(selection.prefix)
+            if selection.matches(stored)
+        ]
+
+    def _decoded(self, served: ServedResource, stored: Stored) -> Json:
+        view = View(served, self._cluster.collection(served))
+        found: Json = msgspec.json.decode(view.body(stored))
+        return found
+
+    def _of_object(self, obj: Mapping[str, Any]) -> ServedResource:
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if not kind or not api_version:
+            raise _status.bad_request("an object must say its kind and apiVersion")
+        group, version = split_api_version(api_version)
+        served = self._cluster.registry.find_kind(group, version, kind)
+        if served is None:
+            raise NoMatchError(
+                f"no kind {kind!r} in {api_version!r} is served; "
+                "a custom one needs its CustomResourceDefinition first"
+            )
+        return served
+
+    def _of_resource(self, gvr: GVR) -> ServedResource:
+        served = self._cluster.registry.find(gvr.group, gvr.version, gvr.resource)
+        if served is None:
+            raise NoMatchError(
+                f"{gvr} is not served; a custom resource needs its CustomResourceDefinition first"
+            )
+        return served
+
+    def _namespace_of(self, served: ServedResource, obj: Mapping[str, Any]) -> str:
+        return self._namespace(served, (obj.get("metadata") or {}).get("namespace", ""))
+
+    def _namespace(self, served: ServedResource, namespace: str) -> str:
+        """As kubectl: what has no namespace is in ``default``."""
+        return (namespace or "default") if served.namespaced else ""
+
+
+class _HeadMetadata(msgspec.Struct):
+    namespace: str = ""
+
+
+class _Head(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""  # noqa: N815 - the name on the wire
+    metadata: _HeadMetadata = msgspec.field(default_factory=_HeadMetadata)
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def _read_head(body: bytes) -> Json:
+    """What an object says of itself.
+
+    Raises:
+        BadRequestError: It is no object.
+    """
+    try:
+        head = _HEAD.decode(body)
+    except msgspec.DecodeError as error:
+        raise _status.bad_request(f"cannot load an object: {error}") from error
+    return {
+        "kind": head.kind,
+        "apiVersion": head.apiVersion,
+        "metadata": {"namespace": head.metadata.namespace},
+    }
+
+
+def _patch_type(kind: str) -> str:
+    if kind not in _PATCHES:
+        raise _status.bad_request(f"{kind!r} is no kind of patch; there are {', '.join(_PATCHES)}")
+    return _PATCHES[kind]
+
+
+def _private(obj: Mapping[str, Any]) -> Json:
+    """A copy that the caller cannot change any more."""
+    copied: Json = msgspec.json.decode(msgspec.json.encode(obj))
+    return copied

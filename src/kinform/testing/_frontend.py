@@ -1,0 +1,267 @@
+"""HTTP requests in; every one understood, authenticated, and answered, out.
+
+The one way in: what stands between server and client (faults, the request log) is asked here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from kinform.errors import ApiError
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._discovery import AGGREGATED_TYPE, Discovery
+from kinform.testing._http import HttpSink, common_headers, send_body
+from kinform.testing._routes import Location, PageNotFoundError, locate
+from kinform.testing._seams import Call, Exchange, Interference, Sink
+from kinform.testing._status import Resource
+from kinform.testing._verbs import Verbs, wants_pretty
+
+_log = logging.getLogger("kinform.testing")
+
+ANONYMOUS = "system:anonymous"
+REQUEST_LIMIT = 3 * 1024 * 1024
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_CHECKS = ("ping", "log", "etcd")
+# What somebody without a name may see.
+_OPEN = frozenset({*_HEALTH, "/version"})
+
+
+class Frontend:
+    """Answers requests. ``tokens`` maps each token to a user; ``None`` lets everybody in."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        verbs: Verbs,
+        interference: Interference,
+        tokens: Mapping[str, str] | None,
+    ) -> None:
+        self.tokens = None if tokens is None else dict(tokens)
+        self._cluster = cluster
+        self._verbs = verbs
+        self._interference = interference
+        self._discovery = Discovery(cluster.registry)
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request. Never raises but when it is cancelled."""
+        out = HttpSink(request)
+        try:
+            call, where = await self._understand(request)
+        except web.HTTPRequestEntityTooLarge:
+            await _send_failure(out, _status.request_too_large(REQUEST_LIMIT), pretty=False)
+        except ConnectionError:
+            out.abort()
+        else:
+            await self._exchange(call, where, out)
+        return out.response if out.response is not None else web.Response(status=500)
+
+    async def _exchange(self, call: Call, where: Location, out: HttpSink) -> None:
+        exchange = self._interference.begin(call)
+        try:
+            sink = exchange.sink(out)
+            if not await exchange.before(sink):
+                await self._answer(exchange, where, sink, out)
+        except ConnectionError:
+            out.abort()  # the client went away, or was cut off
+        finally:
+            exchange.end()
+
+    async def _understand(self, request: web.BaseRequest) -> tuple[Call, Location]:
+        body = await request.read() if request.can_read_body else b""
+        query = {name: request.query.getall(name)[0] for name in request.query}
+        watching = query.get("watch", "false").lower() not in ("false", "0")
+        path = request.rel_url.raw_path
+        where = locate(self._cluster.registry, request.method, path, watch=watching)
+        call = Call(
+            method=request.method,
+            path=request.path,
+            query=query,
+            headers=request.headers,
+            verb=where.verb,
+            gvr=where.gvr,
+            namespace=where.namespace,
+            name=where.name,
+            subresource=where.subresource,
+            body=body,
+        )
+        return call, where
+
+    async def _answer(self, exchange: Exchange, where: Location, sink: Sink, out: HttpSink) -> None:
+        call = exchange.call
+        try:
+            user = self._authenticate(call)
+            exchange.authenticated(user)
+            self._authorize(call, where, user)
+            if where.refusal is not None:
+                raise where.refusal
+            if where.served is not None:
+                await self._verbs.answer(where, exchange, sink)
+            else:
+                await self._answer_page(call, sink)
+        except ApiError as error:
+            await _send_failure(sink, error, pretty=wants_pretty(call.query, call.headers))
+        except PageNotFoundError:
+            await _send_text(sink, "404 page not found\n", status=404)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception as error:
+            # A mistake of ours. The client gets an answer all the same, if none has begun.
+            _log.exception("cannot answer %s %s", call.method, call.path)
+            if out.response is not None:
+                out.abort()
+            else:
+                failure = _status.internal(
+                    f"Internal error occurred: {error!r}", reason="InternalError"
+                )
+                await _send_failure(sink, failure, pretty=False)
+
+    # Who asks
+
+    def _authenticate(self, call: Call) -> str:
+        """The user. Somebody without a token is anonymous; a wrong token is nobody's."""
+        if self.tokens is None:
+            return ANONYMOUS
+        scheme, _, token = call.headers.get("Authorization", "").partition(" ")
+        if not scheme:
+            return ANONYMOUS
+        user = self.tokens.get(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise _status.unauthorized()
+        return user
+
+    def _authorize(self, call: Call, where: Location, user: str) -> None:
+        """Everybody with a name may do everything."""
+        if self.tokens is None or user != ANONYMOUS:
+            return
+        if where.gvr is None:
+            if call.path not in _OPEN:
+                raise _status.forbidden_path(user, call.method.lower(), call.path)
+            return
+        scope = (
+            f'in the namespace "{where.namespace}"' if where.namespace else "at the cluster scope"
+        )
+        resource = where.gvr.resource
+        if where.subresource:
+            resource += f"/{where.subresource}"
+        raise _status.forbidden(
+            Resource(where.gvr.group, where.gvr.resource),
+            where.name,
+            f'User "{user}" cannot {where.verb} resource "{resource}" '
+            f'in API group "{where.gvr.group}" {scope}',
+        )
+
+    # What is no resource
+
+    async def _answer_page(self, call: Call, sink: Sink) -> None:
+        path = call.path.rstrip("/") or "/"
+        if call.method != "GET" and self._is_page(path):
+            raise _status.method_not_allowed()
+        if path in _HEALTH:
+            await _send_text(sink, _health(path, verbose="verbose" in call.query))
+        elif path.startswith(tuple(f"{page}/" for page in _HEALTH)):
+            if path.rpartition("/")[2] not in _CHECKS:
+                raise PageNotFoundError
+            await _send_text(sink, "ok")
+        elif path == "/version":
+            body = msgspec.json.format(msgspec.json.encode(self._discovery.version()), indent=2)
+            await send_body(sink, 200, common_headers(), body)
+        else:
+            await self._answer_discovery(call, path, sink)
+
+    async def _answer_discovery(self, call: Call, path: str, sink: Sink) -> None:
+        discovery = self._discovery
+        if path in ("/api", "/apis"):
+            if discovery.wants_aggregated(call.headers.get("Accept", "")):
+                await self._answer_aggregated(call, path, sink)
+                return
+            address = call.headers.get("Host", "")
+            core = path == "/api"
+            document = discovery.core_versions(address) if core else discovery.group_list()
+        else:
+            document = self._discovery_document(path)
+        await _send_json(sink, msgspec.json.encode(document), call)
+
+    def _is_page(self, path: str) -> bool:
+        if path in ("/", "/version", "/api", "/apis", *_HEALTH):
+            return True
+        try:
+            self._discovery_document(path)
+        except (ApiError, PageNotFoundError):
+            return False
+        return True
+
+    def _discovery_document(self, path: str) -> dict[str, Any]:
+        segments = path.strip("/").split("/")
+        match segments:
+            case [""]:
+                return self._discovery.paths()
+            case ["api", version]:
+                found = self._discovery.resource_list("", version)
+            case ["apis", group]:
+                found = self._discovery.group(group)
+                if found is None:
+                    raise PageNotFoundError
+            case ["apis", group, version]:
+                found = self._discovery.resource_list(group, version)
+                registry = self._cluster.registry
+                foreign = group not in registry.groups() or registry.serves_custom_group(group)
+                if found is None and foreign:
+                    raise PageNotFoundError
+            case _:
+                raise PageNotFoundError
+        if found is None:
+            raise _status.no_such_resource()
+        return found
+
+    async def _answer_aggregated(self, call: Call, path: str, sink: Sink) -> None:
+        body, tag = self._discovery.aggregated(path)
+        headers = {
+            **common_headers(AGGREGATED_TYPE),
+            "Cache-Control": "public",
+            "Etag": tag,
+            "Vary": "Accept",
+        }
+        if call.headers.get("If-None-Match") == tag:
+            await sink.start(304, headers)
+            await sink.finish()
+            return
+        await send_body(sink, 200, headers, body)
+
+
+def _health(path: str, *, verbose: bool) -> str:
+    if not verbose:
+        return "ok"
+    checks = "".join(f"[+]{check} ok\n" for check in _CHECKS)
+    return f"{checks}{path.strip('/')} check passed\n"
+
+
+async def _send_text(sink: Sink, text: str, *, status: int = 200) -> None:
+    headers = common_headers("text/plain; charset=utf-8")
+    headers["X-Content-Type-Options"] = "nosniff"
+    await send_body(sink, status, headers, text.encode())
+
+
+async def _send_json(sink: Sink, body: bytes, call: Call) -> None:
+    if wants_pretty(call.query, call.headers):
+        body = msgspec.json.format(body, indent=2)
+    else:
+        body += b"\n"
+    await send_body(sink, 200, common_headers(), body)
+
+
+async def _send_failure(sink: Sink, error: ApiError, *, pretty: bool) -> None:
+    body = _status.failure_body(error)
+    headers = common_headers()
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(int(error.retry_after))
+    if error.code == 403:
+        headers["X-Content-Type-Options"] = "nosniff"
+    body = msgspec.json.format(body, indent=2) if pretty else body + b"\n"
+    await send_body(sink, error.code, headers, body)

@@ -1,0 +1,184 @@
+"""List options in; one page of a consistent list out, as bytes made while they are sent."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kinform.errors import ExpiredError
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._options import ListOptions
+from kinform.testing._resources import ServedResource
+from kinform.testing._seams import ListAnswer
+from kinform.testing._selections import Selection
+from kinform.testing._storage import Collection, Stored
+from kinform.testing._views import View
+
+_TOKEN_VERSION = "meta.k8s.io/v1"
+# A token for the rest of a list whose beginning is history: go on with whatever is newest.
+_INCONSISTENT = -1
+_PIECE = 256 * 1024
+
+
+class _Token(msgspec.Struct):
+    v: str = ""
+    rv: int = 0
+    start: str = ""
+
+
+def required_version(options: ListOptions) -> int:
+    """The version that the server must have reached to answer at all; 0 if any will do.
+
+    Raises:
+        BadRequestError: It is not a version.
+    """
+    text = options.resource_version
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise _status.bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+def list_objects(
+    cluster: Cluster, served: ServedResource, namespace: str, options: ListOptions, view: View
+) -> ListAnswer:
+    """A list, or one page of it.
+
+    Raises:
+        BadRequestError: The version or the token is none.
+        ExpiredError: The version, or the list that the token continues, is history.
+        ResourceVersionTooLargeError: There is no such version yet.
+    """
+    collection = cluster.collection(served)
+    selection = Selection(collection, namespace, options)
+    version, found = _candidates(cluster, collection, selection, options)
+    limit = 0 if options.resource_version == "0" else options.limit
+    chosen, rest = _page(selection, found, limit)
+    metadata: dict[str, Any] = {"resourceVersion": str(version)}
+    if rest:
+        if version == cluster.storage.resource_version:
+            collection.keep_snapshot()
+        start = chosen[-1].key.removeprefix(selection.prefix)
+        metadata["continue"] = encode_token(version, f"{start}\0")
+        if selection.everything:
+            metadata["remainingItemCount"] = rest
+    elif view.custom:
+        metadata = {"continue": "", **metadata}
+    items = (view.item(stored) for stored in chosen)
+    return ListAnswer(view.list_kind, view.api_version, metadata, items)
+
+
+def _candidates(
+    cluster: Cluster, collection: Collection, selection: Selection, options: ListOptions
+) -> tuple[int, list[Stored]]:
+    """The version to answer from, and what there was in it, before anything is selected."""
+    current = cluster.storage.resource_version
+    asked = required_version(options)
+    if options.continue_token:
+        version, start = decode_token(options.continue_token)
+        if asked:
+            message = "specifying resource version is not allowed when using continue"
+            raise _status.bad_request(message)
+        if version == _INCONSISTENT:
+            return current, collection.select(selection.prefix, selection.prefix + start)
+        try:
+            found = collection.select_at(version, selection.prefix, selection.prefix + start)
+        except ExpiredError:
+            token = encode_token(_INCONSISTENT, start)
+            raise _status.expired("continue", continue_token=token) from None
+        return version, found
+    if asked > current:
+        raise _status.too_large(asked, current)
+    exact = options.match == "Exact" or (not options.match and options.limit > 0)
+    if asked and exact:
+        return asked, collection.select_at(asked, selection.prefix)
+    return current, collection.select(selection.prefix)
+
+
+def _page(selection: Selection, found: list[Stored], limit: int) -> tuple[list[Stored], int]:
+    """Those that match, up to the limit, and how many are left that were not looked at."""
+    if selection.everything:
+        chosen = found[:limit] if limit else found
+        return chosen, len(found) - len(chosen)
+    chosen = []
+    for position, stored in enumerate(found):
+        if selection.matches(stored):
+            chosen.append(stored)
+            if len(chosen) == limit:
+                return chosen, len(found) - position - 1
+    return chosen, 0
+
+
+def encode_token(version: int, start: str) -> str:
+    """What a client gives back to get the next page."""
+    text = msgspec.json.encode(_Token(_TOKEN_VERSION, version, start))
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def decode_token(text: str) -> tuple[int, str]:
+    """The version and the key that a page begins with.
+
+    Raises:
+        BadRequestError: It is no token.
+    """
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
+    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+        raise _bad_token(f"continue key is not valid: {error}") from error
+    if token.v != _TOKEN_VERSION:
+        raise _bad_token(
+            f"continue key is not valid: server does not recognize this encoded version {token.v}"
+        )
+    if token.rv == 0:
+        raise _bad_token(
+            "continue key is not valid: incorrect encoded start resourceVersion "
+            f"(version {_TOKEN_VERSION})"
+        )
+    if not token.start:
+        raise _bad_token(
+            f"continue key is not valid: encoded start key empty (version {_TOKEN_VERSION})"
+        )
+    start = token.start.removeprefix("/")
+    if posixpath.normpath(f"/{start}") != f"/{start}":
+        raise _bad_token(f"continue key is not valid: {token.start}")
+    return token.rv, start
+
+
+def _bad_token(why: str) -> Exception:
+    return _status.bad_request(f"invalid continue token: {why}")
+
+
+def render(answer: ListAnswer, *, custom: bool) -> Iterator[bytes]:
+    """The JSON of a list in pieces, each large enough to be worth a write."""
+    encode = msgspec.json.encode
+    kind, version = encode(answer.kind), encode(answer.api_version)
+    metadata = encode(dict(answer.metadata))
+    if custom:
+        head = b'{"apiVersion":%b,"items":[' % version
+        tail = b'],"kind":%b,"metadata":%b}\n' % (kind, metadata)
+    else:
+        head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, metadata)
+        tail = b"]}\n"
+    parts = [head]
+    size = len(head)
+    separator = b""
+    for item in answer.items:
+        parts += (separator, item)
+        separator = b","
+        size += len(item) + 1
+        if size >= _PIECE:
+            yield b"".join(parts)
+            parts, size = [], 0
+    parts.append(tail)
+    yield b"".join(parts)

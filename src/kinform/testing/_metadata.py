@@ -1,0 +1,237 @@
+"""Object metadata in; metadata that the server accepts, or what is wrong with it, out."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from kinform.testing import _status
+from kinform.testing._resources import ServedResource
+from kinform.testing._status import Problem
+
+Json = dict[str, Any]
+
+# No vowels and nothing that looks like something else: generated names spell no words.
+_SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+_NAME_LIMIT = 63
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_QUALIFIED})?"
+_QUALIFIED_NAMES = re.compile(_QUALIFIED)
+_LABEL_VALUES = re.compile(_LABEL_VALUE)
+
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', "
+    f"regex used for validation is '{_SUBDOMAIN}')"
+)
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
+    f"regex used for validation is '{_LABEL}')"
+)
+_LABEL_1035_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with "
+    "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
+    f"'abc-123', regex used for validation is '{_LABEL_1035}')"
+)
+_QUALIFIED_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    f"validation is '{_QUALIFIED}')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+    f"or '12345', regex used for validation is '{_LABEL_VALUE}')"
+)
+
+# What a client may say of an object; the rest of metadata is the server's, or nobody's.
+_ACCEPTED = frozenset(
+    {
+        "name",
+        "generateName",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "labels",
+        "annotations",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    }
+)
+
+
+class _Typed(msgspec.Struct):
+    """Types that the members of metadata must have."""
+
+    name: str | None = None
+    generateName: str | None = None  # noqa: N815 - the name on the wire
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815 - the name on the wire
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: list[dict[str, Any]] | None = None  # noqa: N815 - the name on the wire
+    finalizers: list[str] | None = None
+
+
+def accepted(metadata: object) -> Json:
+    """What the server takes from metadata: known members that are not empty.
+
+    Raises:
+        BadRequestError: It is no object, or a member has the wrong type.
+    """
+    if metadata is None:
+        return {}
+    try:
+        msgspec.convert(metadata, _Typed)
+    except msgspec.ValidationError as error:
+        raise _status.bad_request(f"json: cannot unmarshal ObjectMeta: {error}") from error
+    assert isinstance(metadata, dict)  # or it would not have been converted
+    taken = {
+        key: value
+        for key, value in metadata.items()
+        if key in _ACCEPTED and value not in (None, "", {}, [])
+    }
+    fields = taken.get("managedFields")
+    if fields is not None and not isinstance(fields, msgspec.Raw):
+        # Kept as bytes from here on: they are large, and nobody here reads them.
+        taken["managedFields"] = msgspec.Raw(msgspec.json.encode(fields))
+    return taken
+
+
+def generate_name(base: str) -> str:
+    """A name that begins with ``base``, cut if need be, and ends with five random characters."""
+    suffix = "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
+    return base[: _NAME_LIMIT - _SUFFIX_LENGTH] + suffix
+
+
+def name_problems(served: ServedResource, metadata: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with an object's name; ``generateName`` counts if there is no name."""
+    name = metadata.get("name", "")
+    if not name:
+        return [_status.required("metadata.name", "name or generateName is required")]
+    where = "metadata.name"
+    check = _NAME_RULES.get(str(served.named), _subdomain)
+    return [_status.wrong_value(where, name, text) for text in check(name)]
+
+
+def problems_of(metadata: Mapping[str, Any], was: Mapping[str, Any] | None = None) -> list[Problem]:
+    """What is wrong with the rest of metadata, of what is not as it was."""
+    problems: list[Problem] = []
+    for member, check in _CHECKS.items():
+        value = metadata.get(member)
+        if value and (was is None or value != was.get(member)):
+            problems += check(value)
+    return problems
+
+
+def _label_problems(labels: Mapping[str, str]) -> list[Problem]:
+    problems = []
+    for key, value in labels.items():
+        problems += _qualified_problems("metadata.labels", key)
+        if len(value) > _NAME_LIMIT:
+            problems.append(_too_long("metadata.labels", value, _NAME_LIMIT))
+        if not _LABEL_VALUES.fullmatch(value):
+            problems.append(_status.wrong_value("metadata.labels", value, _LABEL_VALUE_RULE))
+    return problems
+
+
+def _annotation_problems(annotations: Mapping[str, str]) -> list[Problem]:
+    problems = []
+    for key in annotations:
+        problems += _qualified_problems("metadata.annotations", key.lower())
+    return problems
+
+
+def _finalizer_problems(finalizers: list[str]) -> list[Problem]:
+    problems = []
+    for finalizer in finalizers:
+        problems += _qualified_problems("metadata.finalizers", finalizer)
+    return problems
+
+
+def _owner_problems(owners: list[Json]) -> list[Problem]:
+    return [
+        _status.wrong_value(
+            f"metadata.ownerReferences[{position}].{member}", "", f"{member} must not be empty"
+        )
+        for position, owner in enumerate(owners)
+        for member in ("apiVersion", "kind", "name", "uid")
+        if not owner.get(member)
+    ]
+
+
+_CHECKS: dict[str, Callable[[Any], list[Problem]]] = {
+    "labels": _label_problems,
+    "annotations": _annotation_problems,
+    "finalizers": _finalizer_problems,
+    "ownerReferences": _owner_problems,
+}
+
+
+def _too_long(where: str, value: str, limit: int) -> Problem:
+    return _status.wrong_value(where, value, f"must be no more than {limit} bytes")
+
+
+def _qualified_problems(where: str, key: str) -> list[Problem]:
+    prefix, slash, name = key.rpartition("/")
+    problems = []
+    if slash and not re.fullmatch(_SUBDOMAIN, prefix):
+        rule = f"prefix part {_SUBDOMAIN_RULE}" if prefix else "prefix part must be non-empty"
+        problems.append(_status.wrong_value(where, key, rule))
+    if len(name) > _NAME_LIMIT:
+        rule = f"name part must be no more than {_NAME_LIMIT} bytes"
+        problems.append(_status.wrong_value(where, key, rule))
+    if not _QUALIFIED_NAMES.fullmatch(name):
+        rule = _QUALIFIED_RULE if name else "name part must be non-empty"
+        problems.append(_status.wrong_value(where, key, rule))
+    return problems
+
+
+def _subdomain(name: str) -> list[str]:
+    problems = ["must be no more than 253 bytes"] if len(name) > 253 else []
+    return problems if re.fullmatch(_SUBDOMAIN, name) else [*problems, _SUBDOMAIN_RULE]
+
+
+def _label(name: str) -> list[str]:
+    problems = [f"must be no more than {_NAME_LIMIT} bytes"] if len(name) > _NAME_LIMIT else []
+    return problems if re.fullmatch(_LABEL, name) else [*problems, _LABEL_RULE]
+
+
+def _label_1035(name: str) -> list[str]:
+    problems = [f"must be no more than {_NAME_LIMIT} bytes"] if len(name) > _NAME_LIMIT else []
+    return problems if re.fullmatch(_LABEL_1035, name) else [*problems, _LABEL_1035_RULE]
+
+
+def _path_segment(name: str) -> list[str]:
+    if name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{bad}'" for bad in "/%" if bad in name]
+
+
+_NAME_RULES: dict[str, Callable[[str], list[str]]] = {
+    "namespaces": _label,
+    "services": _label_1035,
+    "roles.rbac.authorization.k8s.io": _path_segment,
+    "rolebindings.rbac.authorization.k8s.io": _path_segment,
+    "clusterroles.rbac.authorization.k8s.io": _path_segment,
+    "clusterrolebindings.rbac.authorization.k8s.io": _path_segment,
+    "events": _path_segment,
+    "events.events.k8s.io": _path_segment,
+}

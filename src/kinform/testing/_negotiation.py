@@ -1,0 +1,94 @@
+"""An Accept header in; the form of the answer out, or 406."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kinform.testing import _status
+
+JSON = "application/json"
+YAML = "application/yaml"
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_OFFERED = f"{JSON}, {YAML}, {_PROTOBUF}"
+_METADATA_VERSIONS = frozenset({"v1", "v1beta1"})
+_METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One alternative of an Accept header."""
+
+    media_type: str
+    parameters: dict[str, str]
+    quality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How to answer. ``kind`` and ``version`` are set if metadata only was asked for."""
+
+    media_type: str = JSON
+    kind: str = ""
+    version: str = ""
+
+
+def parse_accept(header: str) -> list[Clause]:
+    """The alternatives, best first."""
+    clauses = []
+    for part in header.split(","):
+        media_type, *rest = (piece.strip() for piece in part.split(";"))
+        parameters = dict(piece.split("=", 1) for piece in rest if "=" in piece)
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 1.0
+        if media_type:
+            clauses.append(Clause(media_type.lower(), parameters, quality))
+    return sorted(clauses, key=lambda clause: -clause.quality)
+
+
+def negotiate(header: str, *, custom: bool) -> Form:
+    """The first form that this server has, of those that the client can read.
+
+    Raises:
+        NotAcceptableError: It has none of them.
+    """
+    clauses = parse_accept(header)
+    if not clauses:
+        return Form()
+    for clause in clauses:
+        if (form := _form(clause)) is not None:
+            return form
+    readable = any(clause.media_type in (JSON, YAML, _PROTOBUF, "*/*") for clause in clauses)
+    if readable or custom:
+        raise _status.not_acceptable(f"only the following media types are accepted: {_OFFERED}")
+    raise _status.not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {_OFFERED}")
+
+
+def check_form(form: Form, *, listing: bool, kind: str) -> None:
+    """Refuse the metadata of a list for a single object, and the other way round."""
+    if form.kind == "PartialObjectMetadataList" and not listing:
+        raise _status.not_acceptable(
+            f"you requested {form.kind}, but the requested object is not a list (*{kind})"
+        )
+    if form.kind == "PartialObjectMetadata" and listing:
+        raise _status.not_acceptable(
+            f"you requested {form.kind}, but the requested object is a list (*{kind}List)"
+        )
+
+
+def _form(clause: Clause) -> Form | None:
+    if clause.media_type == "*/*":
+        return Form()
+    if clause.media_type not in (JSON, YAML):
+        return None
+    kind = clause.parameters.get("as", "")
+    if not kind:
+        return Form(clause.media_type)
+    version = clause.parameters.get("v", "")
+    known = (
+        kind in _METADATA_KINDS
+        and clause.parameters.get("g") == "meta.k8s.io"
+        and version in _METADATA_VERSIONS
+    )
+    return Form(clause.media_type, kind, version) if known else None

@@ -1,0 +1,326 @@
+"""Query parameters and option bodies in; validated options out, or the server's own complaint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from kinform.api import FieldRequirement, FieldSelector, LabelSelector
+from kinform.errors import SelectorError
+from kinform.testing import _fields, _status
+from kinform.testing._resources import ServedResource
+from kinform.testing._selector_complaints import label_selector_complaint
+from kinform.testing._status import Problem, Resource
+
+# Every parameter by name, with all the values it was given.
+Query = Mapping[str, Sequence[str]]
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MATCHES = ("Exact", "NotOlderThan", "")
+_POLICIES = ("Foreground", "Background", "Orphan", "nil")
+_FIELD_VALIDATIONS = ("", "Ignore", "Warn", "Strict")
+_MAX_MANAGER = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What to list or watch, as the server understood it."""
+
+    labels: LabelSelector = field(default_factory=LabelSelector)
+    fields: FieldSelector = field(default_factory=FieldSelector)
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout: float | None = None
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether it asks for anything less than everything."""
+        return bool(self.labels) or bool(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to create, update or patch."""
+
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How to delete. ``propagation`` is empty if nothing was asked for."""
+
+    dry_run: bool = False
+    grace: int | None = None
+    propagation: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+def parse_list_options(
+    query: Query, served: ServedResource, *, watch_list: bool, name: str = ""
+) -> ListOptions:
+    """For a list, a watch, or the selection of a collection to delete.
+
+    Raises:
+        BadRequestError: A number or a selector cannot be read, or a field not selected by.
+        InvalidError: Parameters contradict each other.
+    """
+    options = ListOptions(
+        labels=_labels(_first(query, "labelSelector")),
+        fields=_fields_of(_first(query, "fieldSelector"), served),
+        resource_version=_first(query, "resourceVersion"),
+        match=_first(query, "resourceVersionMatch"),
+        limit=max(0, _integer(query, "limit") or 0),
+        continue_token=_first(query, "continue"),
+        timeout=_integer(query, "timeoutSeconds"),
+        watch=_flag(query, "watch") or False,
+        bookmarks=_flag(query, "allowWatchBookmarks") or False,
+        initial_events=_flag(query, "sendInitialEvents"),
+    )
+    options = _with_defaults(options, watch_list=watch_list)
+    problems = _watch_problems(options, watch_list) if options.watch else _list_problems(options)
+    if problems:
+        raise _status.invalid(Resource("meta.k8s.io", "ListOptions"), "", problems)
+    if name:
+        requirement = FieldRequirement("metadata.name", name)
+        fields = FieldSelector((*options.fields.requirements, requirement))
+        options = replace(options, fields=fields)
+    return options
+
+
+def parse_write_options(query: Query, kind: str) -> WriteOptions:
+    """``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
+
+    Raises:
+        InvalidError: A parameter has a value that it cannot have.
+    """
+    dry_run = list(query.get("dryRun", ()))
+    problems = _dry_run_problems(dry_run)
+    manager = _first(query, "fieldManager")
+    if len(manager.encode()) > _MAX_MANAGER:
+        problems.append(
+            Problem(
+                "FieldValueTooLong",
+                "fieldManager",
+                f"Too long: may not be more than {_MAX_MANAGER} bytes",
+            )
+        )
+    if not manager.isprintable():
+        explanation = "should only contain printable characters"
+        problems.append(_status.wrong_value("fieldManager", manager, explanation))
+    validation = _first(query, "fieldValidation")
+    if validation not in _FIELD_VALIDATIONS:
+        problems.append(
+            _status.unsupported_value("fieldValidation", validation, _FIELD_VALIDATIONS)
+        )
+    if kind == "PatchOptions" and "force" in query:
+        explanation = "may not be specified for non-apply patch"
+        problems.append(_status.forbidden_value("force", explanation))
+    if problems:
+        raise _status.invalid(Resource("meta.k8s.io", kind), "", problems)
+    return WriteOptions(dry_run=bool(dry_run))
+
+
+class _Preconditions(msgspec.Struct):
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815 - the name on the wire
+
+
+class _DeleteBody(msgspec.Struct):
+    kind: str = ""
+    apiVersion: str = ""  # noqa: N815 - the name on the wire
+    gracePeriodSeconds: int | None = None  # noqa: N815 - the name on the wire
+    preconditions: _Preconditions | None = None
+    orphanDependents: bool | None = None  # noqa: N815 - the name on the wire
+    propagationPolicy: str | None = None  # noqa: N815 - the name on the wire
+    dryRun: list[str] | None = None  # noqa: N815 - the name on the wire
+
+
+def parse_delete_options(query: Query, body: bytes) -> DeleteOptions:
+    """From the body if there is one, else from the query, as the server does.
+
+    Raises:
+        BadRequestError: The body is no DeleteOptions, or a number cannot be read.
+        InvalidError: A value is one that it cannot have.
+    """
+    given = _delete_body(body) if body else _delete_query(query)
+    problems: list[Problem] = []
+    if given.propagationPolicy is not None:
+        if given.orphanDependents is not None:
+            explanation = "orphanDependents and deletionPropagation cannot be both set"
+            problems.append(
+                _status.wrong_value("propagationPolicy", given.propagationPolicy, explanation)
+            )
+        elif given.propagationPolicy not in _POLICIES[:3]:
+            problems.append(
+                _status.unsupported_value("propagationPolicy", given.propagationPolicy, _POLICIES)
+            )
+    problems += _dry_run_problems(given.dryRun or [])
+    if problems:
+        raise _status.invalid(Resource("meta.k8s.io", "DeleteOptions"), "", problems)
+    propagation = given.propagationPolicy or ""
+    if given.orphanDependents is not None:
+        propagation = "Orphan" if given.orphanDependents else "Background"
+    preconditions = given.preconditions or _Preconditions()
+    return DeleteOptions(
+        dry_run=bool(given.dryRun),
+        grace=given.gracePeriodSeconds,
+        propagation=propagation,
+        uid=preconditions.uid,
+        resource_version=preconditions.resourceVersion,
+    )
+
+
+def _delete_body(body: bytes) -> _DeleteBody:
+    try:
+        given = msgspec.json.decode(body, type=_DeleteBody)
+    except msgspec.ValidationError as error:
+        raise _status.bad_request(f"json: cannot unmarshal DeleteOptions: {error}") from error
+    except msgspec.DecodeError as error:
+        message = "couldn't get version/kind; json parse error: unexpected end of JSON input"
+        raise _status.bad_request(message) from error
+    if given.kind not in ("", "DeleteOptions"):
+        version = given.apiVersion or "v1"
+        raise _status.bad_request(
+            f'no kind "{given.kind}" is registered for version "{version}" '
+            'in scheme "pkg/runtime/scheme.go:111"'
+        )
+    return given
+
+
+def _delete_query(query: Query) -> _DeleteBody:
+    return _DeleteBody(
+        gracePeriodSeconds=_integer(query, "gracePeriodSeconds"),
+        orphanDependents=_flag(query, "orphanDependents"),
+        propagationPolicy=_first(query, "propagationPolicy") or None,
+        dryRun=list(query.get("dryRun", ())),
+    )
+
+
+def _with_defaults(options: ListOptions, *, watch_list: bool) -> ListOptions:
+    """A watch that starts from nothing is a streaming list, on a server that has those."""
+    if not watch_list or not options.watch:
+        return options
+    if options.initial_events is not None or options.match:
+        return options
+    if options.resource_version not in ("", "0"):
+        return options
+    return replace(options, initial_events=True, match="NotOlderThan")
+
+
+def _list_problems(options: ListOptions) -> list[Problem]:
+    problems: list[Problem] = []
+    match, where = options.match, "resourceVersionMatch"
+    if match:
+        if not options.resource_version:
+            why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            problems.append(_status.forbidden_value(where, why))
+        if options.continue_token:
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            problems.append(_status.forbidden_value(where, why))
+        if match not in _MATCHES:
+            problems.append(_status.unsupported_value(where, match, _MATCHES))
+        if match == "Exact" and options.resource_version == "0":
+            why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            problems.append(_status.forbidden_value(where, why))
+    if options.initial_events is not None:
+        why = "sendInitialEvents is forbidden for list"
+        problems.append(_status.forbidden_value("sendInitialEvents", why))
+    return problems
+
+
+def _watch_problems(options: ListOptions, watch_list: bool) -> list[Problem]:
+    problems: list[Problem] = []
+    match, where = options.match, "resourceVersionMatch"
+    if options.initial_events is not None:
+        if match != "NotOlderThan":
+            why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            problems.append(_status.forbidden_value(where, why))
+        if not watch_list:
+            why = (
+                "sendInitialEvents is forbidden for watch unless the WatchList feature gate "
+                "is enabled"
+            )
+            problems.append(_status.forbidden_value("sendInitialEvents", why))
+    if match:
+        if options.initial_events is None:
+            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            problems.append(_status.forbidden_value(where, why))
+        if match != "NotOlderThan":
+            problems.append(_status.unsupported_value(where, match, ["NotOlderThan"]))
+        if options.continue_token:
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            problems.append(_status.forbidden_value(where, why))
+    return problems
+
+
+def _dry_run_problems(given: Sequence[str]) -> list[Problem]:
+    if all(value == "All" for value in given):
+        return []
+    return [_status.unsupported_value("dryRun", list(given), ["All"])]
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _integer(query: Query, name: str) -> int | None:
+    values = query.get(name)
+    if not values:
+        return None
+    if not _INTEGER.fullmatch(values[0]):
+        raise _status.bad_request(f'strconv.ParseInt: parsing "{values[0]}": invalid syntax')
+    return int(values[0])
+
+
+def _flag(query: Query, name: str) -> bool | None:
+    """Everything but ``false`` and ``0`` is true, even nonsense."""
+    values: Any = query.get(name)
+    if not values:
+        return None
+    return values[0].lower() not in ("false", "0")
+
+
+def _labels(text: str) -> LabelSelector:
+    try:
+        return LabelSelector.parse(text)
+    except SelectorError as error:
+        raise _status.bad_request(label_selector_complaint(text, error)) from error
+
+
+def _fields_of(text: str, served: ServedResource) -> FieldSelector:
+    try:
+        selector = FieldSelector.parse(text)
+    except SelectorError as error:
+        message = f"invalid selector: '{text}'; can't understand '{text}'"
+        raise _status.bad_request(message) from error
+    resource = str(served.stored.resource)
+    aliases = _fields.ALIASES.get(resource, {})
+    requirements = []
+    for requirement in selector.requirements:
+        label = aliases.get(requirement.field, requirement.field)
+        known = label == "metadata.name" or (
+            label == "metadata.namespace" and _has_namespace_field(served)
+        )
+        if not known and label not in served.selectable:
+            complaint = _fields.unsupported_field(
+                resource, served.kind, requirement.field, custom=served.custom
+            )
+            raise _status.bad_request(complaint)
+        requirements.append(replace(requirement, field=label))
+    return FieldSelector(tuple(requirements))
+
+
+def _has_namespace_field(served: ServedResource) -> bool:
+    """Cluster-wide kinds with fields of their own leave the namespace out."""
+    return served.namespaced or not served.selectable

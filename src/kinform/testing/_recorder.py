@@ -1,0 +1,97 @@
+"""Exchanges in, a line in the request log per exchange out. Faults are asked on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from kinform.testing._request_log import ReceivedRequest, RequestLog
+from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink
+from kinform.testing.faults import Faults, FaultyExchange, SinkAround
+
+# A closed list: what is not on it, and so every kind of credential, is never kept.
+_HEADERS_KEPT = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "content-length",
+        "content-type",
+        "if-none-match",
+        "impersonate-user",
+        "user-agent",
+    }
+)
+
+
+class Recorder:
+    """The interference of a server with a log: passes all on to the faults, and writes it down."""
+
+    def __init__(self, log: RequestLog, faults: Faults) -> None:
+        self._log = log
+        self._faults = faults
+
+    def begin(self, call: Call) -> RecordedExchange:
+        headers = {name.lower(): value for name, value in call.headers.items()}
+        kept = {name: headers[name] for name in sorted(_HEADERS_KEPT & headers.keys())}
+        asked = Call(
+            method=call.method,
+            path=call.path,
+            query=dict(call.query),
+            headers=kept,
+            verb=call.verb,
+            gvr=call.gvr,
+            namespace=call.namespace,
+            name=call.name,
+            subresource=call.subresource,
+        )
+        exchange = self._faults.begin(call)
+        request = ReceivedRequest(asked, time.time(), faults=exchange.faults)
+        self._log.add(request)
+        return RecordedExchange(request, exchange, self._log)
+
+
+class RecordedExchange:
+    """One exchange, written down as it happens."""
+
+    def __init__(self, request: ReceivedRequest, exchange: FaultyExchange, log: RequestLog) -> None:
+        self.call = exchange.call
+        self._request = request
+        self._exchange = exchange
+        self._log = log
+        self._began = time.monotonic()
+
+    def sink(self, sink: Sink) -> Sink:
+        # Nearest to the network, so that what is counted is what goes out.
+        return self._exchange.sink(_CountingSink(sink, self._request, self._log))
+
+    async def before(self, sink: Sink) -> bool:
+        return await self._exchange.before(sink)
+
+    def authenticated(self, user: str) -> None:
+        self._request.user = user
+
+    def frames(self) -> FrameFilter | None:
+        return self._exchange.frames()
+
+    def listing(self, answer: ListAnswer) -> ListAnswer:
+        return self._exchange.listing(answer)
+
+    def end(self) -> None:
+        self._request.duration = time.monotonic() - self._began
+        self._log.changed(self._request)
+
+
+class _CountingSink(SinkAround):
+    def __init__(self, sink: Sink, request: ReceivedRequest, log: RequestLog) -> None:
+        super().__init__(sink)
+        self._request = request
+        self._log = log
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        self._request.status = status
+        self._log.changed(self._request)
+        await super().start(status, headers)
+
+    async def write(self, data: bytes) -> None:
+        await super().write(data)
+        self._request.bytes_sent += len(data)

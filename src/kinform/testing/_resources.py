@@ -1,0 +1,215 @@
+"""The table of built-in resources and the CRDs in; what is served, by URL and by kind, out.
+
+Rows of the table (``_generated_resources.RESOURCES``) are in the order of aggregated
+discovery: the core group first, then the other groups in theirs, versions by preference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kinform.api import GVK, GVR
+from kinform.testing import _fields
+from kinform.testing._fields import Field
+from kinform.testing._generated_resources import RESOURCES
+from kinform.testing._resource_table import ResourceRow
+from kinform.testing._status import Resource
+from kinform.testing._traits import Traits
+
+# Kinds that several groups serve from the same objects.
+_SHARED_STORAGE = {("events.k8s.io", "events"): ("", "events")}
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """One subresource; ``gvk`` is the kind it answers with."""
+
+    name: str
+    gvk: GVK
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where the scale subresource finds its numbers: paths into the object."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKind:
+    """How the objects of a resource lie in storage, whichever version they are asked for in.
+
+    Attributes:
+        resource: The group and plural that they are kept under, and that a Status names.
+        gvk: The version that they are written in.
+        namespaced: Whether they live in namespaces.
+        custom: Whether they are custom resources, which the server writes with sorted keys.
+        fields: What they can be selected by, besides name and namespace.
+    """
+
+    resource: Resource
+    gvk: GVK
+    namespaced: bool
+    custom: bool
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedResource:
+    """One resource of one version, as clients see it."""
+
+    gvr: GVR
+    kind: str
+    list_kind: str
+    singular: str
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    storage_version_hash: str
+    subresources: Mapping[str, Subresource]
+    stored: StoredKind
+    traits: Traits
+    selectable: frozenset[str]
+    scale: ScalePaths | None = None
+
+    @property
+    def gvk(self) -> GVK:
+        return GVK(self.gvr.group, self.gvr.version, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        return self.gvr.api_version
+
+    @property
+    def namespaced(self) -> bool:
+        return self.stored.namespaced
+
+    @property
+    def custom(self) -> bool:
+        return self.stored.custom
+
+    @property
+    def named(self) -> Resource:
+        """What a Status calls the resource."""
+        return Resource(self.gvr.group, self.gvr.resource)
+
+    @property
+    def named_kind(self) -> Resource:
+        """What a Status calls the kind."""
+        return Resource(self.gvr.group, self.kind)
+
+    @property
+    def splits_status(self) -> bool:
+        """Whether status and the rest are written through different doors."""
+        return "status" in self.subresources
+
+
+class Registry:
+    """Everything that is served now. ``revision`` changes with it."""
+
+    def __init__(self, rows: Iterable[ResourceRow] = RESOURCES) -> None:
+        self.revision = 0
+        self._resources: dict[tuple[str, str, str], ServedResource] = {}
+        self._kinds: dict[tuple[str, str, str], ServedResource] = {}
+        self._custom_groups: dict[str, tuple[str, ...]] = {}
+        self._built_in_groups: dict[str, list[str]] = {}
+        homes: dict[tuple[str, str], StoredKind] = {}
+        for row in rows:
+            self._add(_from_row(row, homes))
+            versions = self._built_in_groups.setdefault(row.group, [])
+            if row.version not in versions:
+                versions.append(row.version)
+
+    def find(self, group: str, version: str, resource: str) -> ServedResource | None:
+        return self._resources.get((group, version, resource))
+
+    def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
+        """The resource whose objects have this kind, if they can be stored at all."""
+        return self._kinds.get((group, version, kind))
+
+    def groups(self) -> dict[str, list[str]]:
+        """Groups in the order of discovery, each with its versions by preference."""
+        groups = {group: list(versions) for group, versions in self._built_in_groups.items()}
+        for group in sorted(self._custom_groups):
+            served = groups.setdefault(group, [])
+            served += [name for name in self._custom_groups[group] if name not in served]
+        return groups
+
+    def resources(self, group: str, version: str) -> Iterator[ServedResource]:
+        """The resources of one group-version, in the order of discovery."""
+        for (of_group, of_version, _), served in self._resources.items():
+            if (of_group, of_version) == (group, version):
+                yield served
+
+    def everything(self) -> Iterator[ServedResource]:
+        yield from self._resources.values()
+
+    def serves_custom_group(self, group: str) -> bool:
+        return group in self._custom_groups
+
+    def replace_custom(
+        self, resources: Iterable[ServedResource], groups: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        """Serve exactly these custom resources from now on."""
+        for served in [old for old in self._resources.values() if old.custom]:
+            key = (served.gvr.group, served.gvr.version)
+            del self._resources[(*key, served.gvr.resource)]
+            self._kinds.pop((*key, served.kind), None)
+        for served in resources:
+            self._add(served)
+        self._custom_groups = dict(groups)
+        self.revision += 1
+
+    def _add(self, served: ServedResource) -> None:
+        key = (served.gvr.group, served.gvr.version)
+        self._resources[(*key, served.gvr.resource)] = served
+        if "get" in served.verbs or "list" in served.verbs:
+            self._kinds[(*key, served.kind)] = served
+
+
+def _from_row(row: ResourceRow, homes: dict[tuple[str, str], StoredKind]) -> ServedResource:
+    gvr = GVR(row.group, row.version, row.plural)
+    home = _SHARED_STORAGE.get((row.group, row.plural), (row.group, row.plural))
+    stored = homes.get(home)
+    if stored is None:
+        resource = Resource(*home)
+        fields = _fields.BUILT_IN.get(str(resource), ())
+        gvk = GVK(row.group, row.version, row.kind)
+        stored = StoredKind(resource, gvk, row.namespaced, custom=False, fields=fields)
+        homes[home] = stored
+    subresources = {
+        sub.name: Subresource(
+            sub.name,
+            GVK(sub.group, sub.version, sub.kind)
+            if sub.version
+            else GVK.of(gvr.api_version, sub.kind),
+            sub.verbs,
+        )
+        for sub in row.subresources
+    }
+    return ServedResource(
+        gvr=gvr,
+        kind=row.kind,
+        list_kind=f"{row.kind}List",
+        singular=row.singular,
+        verbs=row.verbs,
+        short_names=row.short_names,
+        categories=row.categories,
+        storage_version_hash=row.storage_version_hash,
+        subresources=subresources,
+        stored=stored,
+        traits=Traits.of(str(stored.resource)),
+        selectable=frozenset(field.label for field in stored.fields),
+        scale=_BUILT_IN_SCALE if "scale" in subresources else None,
+    )
+
+
+_BUILT_IN_SCALE = ScalePaths(
+    spec_replicas=("spec", "replicas"),
+    status_replicas=("status", "replicas"),
+    selector=("spec", "selector"),
+)

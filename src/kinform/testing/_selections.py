@@ -1,0 +1,51 @@
+"""List options in; which objects they mean, and what a change means to someone watching, out."""
+
+from __future__ import annotations
+
+from kinform.testing._fields import matches_fields
+from kinform.testing._options import ListOptions
+from kinform.testing._storage import Change, Collection, Stored
+from kinform.testing._views import with_version
+
+
+class Selection:
+    """The objects of a collection that a list or watch is about."""
+
+    def __init__(self, collection: Collection, namespace: str, options: ListOptions) -> None:
+        self._collection = collection
+        self.prefix = f"{namespace}/" if namespace else ""
+        self._labels = options.labels
+        self._fields = options.fields
+        self.everything = not options.selects
+
+    def matches(self, stored: Stored) -> bool:
+        if not stored.key.startswith(self.prefix):
+            return False
+        if self.everything:
+            return True
+        return self._labels.matches(stored.labels) and (
+            not self._fields
+            or matches_fields(self._fields, self._collection.reader, stored.key, stored.fields)
+        )
+
+    def event(self, change: Change) -> tuple[bytes, Stored] | None:
+        """The type of event that a change is to the watcher, and its object; ``None`` if no event.
+
+        An object that comes into the selection is added, one that leaves it is deleted.
+        """
+        new, old = change.new, change.old
+        if self.everything:
+            if not new.key.startswith(self.prefix):
+                return None
+            if change.deleted:
+                return b"DELETED", new
+            return (b"ADDED" if old is None else b"MODIFIED"), new
+        was = old is not None and self.matches(old)
+        if change.deleted:
+            return (b"DELETED", new) if was else None
+        if self.matches(new):
+            return (b"MODIFIED" if was else b"ADDED"), new
+        if was and old is not None:
+            gone = with_version(self._collection, old, change.resource_version)
+            return b"DELETED", gone
+        return None

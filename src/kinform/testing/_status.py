@@ -1,0 +1,258 @@
+"""What went wrong in; the error a caller catches and the Status a client reads out.
+
+Every refusal of the server is made here, with the message, reason, causes and details
+that kube-apiserver gives, because clients match on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kinform.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    InvalidError,
+    MethodNotAllowedError,
+    NotAcceptableError,
+    NotFoundError,
+    ResourceVersionTooLargeError,
+    ServerError,
+    UnauthorizedError,
+    UnsupportedMediaTypeError,
+)
+
+# kube-apiserver leaves `details` out of these, and sends it, empty if need be, with the rest.
+_WITHOUT_DETAILS = frozenset({400, 401, 410, 500})
+_EXPIRED = {
+    "list": "The resourceVersion for the provided list is too old.",
+    "watch": "The resourceVersion for the provided watch is too old.",
+    "continue": (
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You can start a new list without the continue parameter, or use the continue token in "
+        "this response to retrieve the remainder of the results. Continuing with the provided "
+        "token results in an inconsistent list - objects that were created, modified, or deleted "
+        "between the time the first chunk was returned and now may show up in the list."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a Status calls a resource, or a kind: ``deployments.apps``, ``Scale.autoscaling``."""
+
+    group: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.group}" if self.group else self.name
+
+    def details(self, name: str) -> dict[str, Any]:
+        given = {"name": name, "group": self.group, "kind": self.name}
+        return {key: value for key, value in given.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One field that is wrong, and why. ``reason`` is that of the cause in the Status."""
+
+    reason: str
+    field: str
+    message: str
+
+    def as_cause(self) -> dict[str, str]:
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def required(field: str, explanation: str = "") -> Problem:
+    text = f"Required value: {explanation}" if explanation else "Required value"
+    return Problem("FieldValueRequired", field, text)
+
+
+def wrong_value(field: str, value: object, explanation: str) -> Problem:
+    shown = msgspec.json.encode(value).decode()
+    return Problem("FieldValueInvalid", field, f"Invalid value: {shown}: {explanation}")
+
+
+def unsupported_value(field: str, value: object, supported: Iterable[str]) -> Problem:
+    shown = msgspec.json.encode(value).decode()
+    choices = ", ".join(f'"{choice}"' for choice in supported)
+    return Problem(
+        "FieldValueNotSupported", field, f"Unsupported value: {shown}: supported values: {choices}"
+    )
+
+
+def forbidden_value(field: str, explanation: str) -> Problem:
+    return Problem("FieldValueForbidden", field, f"Forbidden: {explanation}")
+
+
+def duplicate_value(field: str, value: object) -> Problem:
+    shown = msgspec.json.encode(value).decode()
+    return Problem("FieldValueDuplicate", field, f"Duplicate value: {shown}")
+
+
+def invalid(kind: Resource, name: str, problems: Iterable[Problem]) -> InvalidError:
+    found = list(problems)
+    texts = [str(problem) for problem in found]
+    listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details = kind.details(name)
+    details["causes"] = [problem.as_cause() for problem in found]
+    message = f'{kind} "{name}" is invalid: {listed}'
+    return InvalidError(message, code=422, reason="Invalid", details=details)
+
+
+def unprocessable() -> InvalidError:
+    """What a JSON patch that does not apply gets."""
+    message = "the server rejected our request due to an error in our request"
+    return InvalidError(message, code=422, reason="Invalid")
+
+
+def bad_request(message: str) -> BadRequestError:
+    return BadRequestError(message, code=400, reason="BadRequest")
+
+
+def unauthorized() -> UnauthorizedError:
+    return UnauthorizedError("Unauthorized", code=401, reason="Unauthorized")
+
+
+def forbidden(
+    resource: Resource, name: str, why: str, *, causes: Iterable[Mapping[str, str]] = ()
+) -> ForbiddenError:
+    details = resource.details(name)
+    if found := [dict(cause) for cause in causes]:
+        details["causes"] = found
+    message = (
+        f'{resource} "{name}" is forbidden: {why}' if name else f"{resource} is forbidden: {why}"
+    )
+    return ForbiddenError(message, code=403, reason="Forbidden", details=details)
+
+
+def forbidden_path(user: str, verb: str, path: str) -> ForbiddenError:
+    message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
+    return ForbiddenError(message, code=403, reason="Forbidden")
+
+
+def not_found(resource: Resource, name: str) -> NotFoundError:
+    message = f'{resource} "{name}" not found'
+    return NotFoundError(message, code=404, reason="NotFound", details=resource.details(name))
+
+
+def no_such_resource() -> NotFoundError:
+    message = "the server could not find the requested resource"
+    return NotFoundError(message, code=404, reason="NotFound")
+
+
+def method_not_allowed() -> MethodNotAllowedError:
+    message = "the server does not allow this method on the requested resource"
+    return MethodNotAllowedError(message, code=405, reason="MethodNotAllowed")
+
+
+def not_acceptable(message: str) -> NotAcceptableError:
+    return NotAcceptableError(message, code=406, reason="NotAcceptable")
+
+
+def already_exists(resource: Resource, name: str) -> AlreadyExistsError:
+    message = f'{resource} "{name}" already exists'
+    details = resource.details(name)
+    return AlreadyExistsError(message, code=409, reason="AlreadyExists", details=details)
+
+
+def conflict(resource: Resource, name: str, why: str) -> ConflictError:
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    return ConflictError(message, code=409, reason="Conflict", details=resource.details(name))
+
+
+def modified(resource: Resource, name: str) -> ConflictError:
+    why = (
+        "the object has been modified; please apply your changes to the latest version "
+        "and try again"
+    )
+    return conflict(resource, name, why)
+
+
+def expired(what: str, *, continue_token: str = "") -> ExpiredError:
+    """``what`` is ``list``, ``watch`` or ``continue``; the last carries a token for the rest."""
+    metadata = {"continue": continue_token} if continue_token else {}
+    return ExpiredError(_EXPIRED[what], code=410, reason="Expired", metadata=metadata)
+
+
+def too_old(asked: int, oldest: int) -> ExpiredError:
+    message = f"too old resource version: {asked} ({oldest})"
+    return ExpiredError(message, code=410, reason="Expired")
+
+
+def too_large(asked: int, current: int) -> ResourceVersionTooLargeError:
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return ResourceVersionTooLargeError(
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        code=504,
+        reason="Timeout",
+        details={"causes": [cause], "retryAfterSeconds": 1},
+        retry_after=1.0,
+    )
+
+
+def unsupported_body(accepted: Iterable[str]) -> UnsupportedMediaTypeError:
+    message = (
+        "the body of the request was in an unknown format - accepted media types include: "
+        + ", ".join(accepted)
+    )
+    return UnsupportedMediaTypeError(message, code=415, reason="UnsupportedMediaType")
+
+
+def unsupported_patch() -> UnsupportedMediaTypeError:
+    message = "415: Unsupported Media Type"
+    return UnsupportedMediaTypeError(message, code=415, reason="UnsupportedMediaType")
+
+
+def request_too_large(limit: int) -> ApiError:
+    message = f"Request entity too large: limit is {limit}"
+    return ApiError(message, code=413, reason="RequestEntityTooLarge")
+
+
+def internal(message: str, *, reason: str = "") -> ServerError:
+    """A 500. Where kube-apiserver fails on a client's mistake, so does this server."""
+    return ServerError(message, code=500, reason=reason)
+
+
+def failure_body(error: ApiError) -> bytes:
+    """The Status that says this, as JSON, without a newline."""
+    body: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": dict(error.metadata),
+        "status": "Failure",
+        "message": error.message,
+    }
+    if error.reason:
+        body["reason"] = error.reason
+    if error.details or error.code not in _WITHOUT_DETAILS:
+        body["details"] = dict(error.details)
+    body["code"] = error.code
+    return msgspec.json.encode(body)
+
+
+def success_body(resource: Resource, name: str, uid: str) -> bytes:
+    """The Status that answers a deletion, as JSON, without a newline."""
+    details = resource.details(name)
+    if uid:
+        details["uid"] = uid
+    return msgspec.json.encode(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+    )

@@ -1,0 +1,362 @@
+"""Located requests in, answers out: one method per verb, over the functions that know how."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kinform.errors import ApiError, ResourceVersionTooLargeError
+from kinform.testing import _status, _subresources
+from kinform.testing._bodies import decode_any, decode_object
+from kinform.testing._cluster import Cluster
+from kinform.testing._deletes import delete
+from kinform.testing._http import (
+    MemberGzipSink,
+    accepts_gzip,
+    common_headers,
+    send_body,
+    send_pieces,
+)
+from kinform.testing._list import list_objects, render, required_version
+from kinform.testing._negotiation import YAML, Form, check_form, negotiate
+from kinform.testing._options import (
+    Query,
+    parse_delete_options,
+    parse_list_options,
+    parse_write_options,
+)
+from kinform.testing._patches import decode_patch, patch_object
+from kinform.testing._resources import ServedResource
+from kinform.testing._routes import Location
+from kinform.testing._seams import Call, Exchange, Sink
+from kinform.testing._selections import Selection
+from kinform.testing._storage import Stored
+from kinform.testing._views import View
+from kinform.testing._watch import Watch, WatchSettings, parse_version
+from kinform.testing._writes import create, find, replace
+
+Json = dict[str, Any]
+
+# Agents behind which a person sits, who gets JSON to read.
+_PEOPLE = ("curl", "Wget", "Mozilla/")
+
+
+@dataclass(frozen=True, slots=True)
+class VerbSettings:
+    """What a server's options mean for its verbs.
+
+    Attributes:
+        watch_list: Whether a watch may begin with what is there.
+        compress: Whether to compress for those who can read it.
+        future_wait: Seconds to wait for a version that is not there yet.
+        watch: How watches behave.
+    """
+
+    watch_list: bool
+    compress: bool
+    future_wait: float
+    watch: WatchSettings
+
+
+class Verbs:
+    """The verbs of one server."""
+
+    def __init__(self, cluster: Cluster, settings: VerbSettings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+
+    async def answer(self, where: Location, exchange: Exchange, sink: Sink) -> None:
+        """Do what a request asks, and send the answer.
+
+        Raises:
+            ApiError: It cannot be done. Nothing was sent then.
+        """
+        served = where.served
+        assert served is not None  # a location without one is refused before
+        call = exchange.call
+        form = negotiate(call.headers.get("Accept", ""), custom=served.custom)
+        query = {name: [value] for name, value in call.query.items()}
+        request = _Request(call, query, where, served, form, self._gzip(call))
+        if where.subresource and where.subresource != "status":
+            await self._subresource(request, sink)
+            return
+        match where.verb:
+            case "list":
+                await self._list(request, exchange, sink)
+            case "watch":
+                await self._watch(request, exchange, sink)
+            case "get":
+                await self._get(request, sink)
+            case "create":
+                await self._create(request, sink)
+            case "update":
+                await self._update(request, sink)
+            case "patch":
+                await self._patch(request, sink)
+            case "delete":
+                await self._delete(request, sink)
+            case "deletecollection":
+                await self._delete_collection(request, exchange, sink)
+
+    # Reading
+
+    async def _get(self, request: _Request, sink: Sink) -> None:
+        check_form(request.form, listing=False, kind=request.go_kind)
+        if version := request.query.get("resourceVersion"):
+            await self._reach(parse_version(version[0]))
+        where = request.where
+        stored = find(self._cluster, request.served, where.namespace, where.name)
+        await self._send(request, sink, self._view(request).body(stored))
+
+    async def _list(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
+        check_form(request.form, listing=True, kind=request.go_kind)
+        options = parse_list_options(
+            request.query, request.served, watch_list=self._settings.watch_list
+        )
+        if not options.continue_token:
+            await self._reach(required_version(options))
+        view = self._view(request)
+        answer = list_objects(self._cluster, request.served, request.where.namespace, options, view)
+        pieces = render(exchange.listing(answer), custom=view.custom)
+        if request.plain:
+            headers = common_headers()
+            await send_pieces(sink, headers, pieces, gzip=request.gzip)
+        else:
+            await self._send(request, sink, b"".join(pieces).rstrip(b"\n"))
+
+    async def _watch(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
+        where = request.where
+        options = parse_list_options(
+            {**request.query, "watch": ["true"]},
+            request.served,
+            watch_list=self._settings.watch_list,
+            name=where.name,
+        )
+        asked = parse_version(options.resource_version)
+        if options.initial_events:
+            # That it did not come is said in the stream, where whoever watches expects it.
+            with suppress(ResourceVersionTooLargeError):
+                await self._reach(asked)
+        if request.gzip and options.initial_events and options.bookmarks:
+            sink = MemberGzipSink(sink)
+        await sink.start(200, common_headers())
+        collection = self._cluster.collection(request.served)
+        watch = Watch(
+            collection,
+            Selection(collection, where.namespace, options),
+            self._view(request),
+            options,
+            self._settings.watch,
+            exchange.frames(),
+        )
+        await watch.run(sink, self._cluster.storage.resource_version)
+        await sink.finish()
+
+    async def _reach(self, version: int) -> None:
+        """Wait for a version that is not there yet, but not for long.
+
+        Raises:
+            ResourceVersionTooLargeError: It did not come.
+        """
+        storage = self._cluster.storage
+        if version <= storage.resource_version:
+            return
+        reached = asyncio.Event()
+        forget = storage.when_reached(version, reached.set)
+        try:
+            async with asyncio.timeout(self._settings.future_wait):
+                await reached.wait()
+        except TimeoutError:
+            raise _status.too_large(version, storage.resource_version) from None
+        finally:
+            forget()
+
+    # Writing
+
+    async def _create(self, request: _Request, sink: Sink) -> None:
+        call, where, served = request.call, request.where, request.served
+        options = parse_write_options(request.query, "CreateOptions")
+        obj = decode_object(call.body, request.content_type, served)
+        stored = create(self._cluster, served, where.namespace, obj, options)
+        await self._send(request, sink, self._view(request).body(stored), status=201)
+
+    async def _update(self, request: _Request, sink: Sink) -> None:
+        call, where, served = request.call, request.where, request.served
+        options = parse_write_options(request.query, "UpdateOptions")
+        obj = decode_object(call.body, request.content_type, served)
+        stored, created = replace(
+            self._cluster,
+            served,
+            where.namespace,
+            where.name,
+            obj,
+            options,
+            where.subresource,
+        )
+        status = 201 if created else 200
+        await self._send(request, sink, self._view(request).body(stored), status=status)
+
+    async def _patch(self, request: _Request, sink: Sink) -> None:
+        where, served = request.where, request.served
+        kind, patch = decode_patch(request.call.body, request.content_type, served)
+        options = parse_write_options(request.query, "PatchOptions")
+        stored = patch_object(
+            self._cluster,
+            served,
+            where.namespace,
+            where.name,
+            kind,
+            patch,
+            options,
+            where.subresource,
+        )
+        await self._send(request, sink, self._view(request).body(stored))
+
+    async def _delete(self, request: _Request, sink: Sink) -> None:
+        where, served = request.where, request.served
+        options = parse_delete_options(request.query, request.call.body)
+        deleted = delete(self._cluster, served, where.namespace, where.name, options)
+        if deleted.gone and not served.traits.delete_answers_object:
+            uid = deleted.stored.metadata()["uid"]
+            body = _status.success_body(served.named, where.name, uid)
+        else:
+            body = self._view(request).body(deleted.stored)
+        await self._send(request, sink, body)
+
+    async def _delete_collection(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
+        where, served = request.where, request.served
+        options = parse_delete_options(request.query, request.call.body)
+        selected = parse_list_options(request.query, served, watch_list=self._settings.watch_list)
+        view = self._view(request)
+        answer = list_objects(self._cluster, served, where.namespace, selected, view)
+        # Made before anything is deleted: the answer shows what there was.
+        pieces = list(render(exchange.listing(answer), custom=view.custom))
+        collection = self._cluster.collection(served)
+        selection = Selection(collection, where.namespace, selected)
+        for stored in collection.select(selection.prefix):
+            if selection.matches(stored) and stored.key in collection.objects:
+                namespace, _, name = stored.key.rpartition("/")
+                delete(self._cluster, served, namespace, name, options)
+        await send_pieces(sink, common_headers(), pieces, gzip=request.gzip)
+
+    # Subresources
+
+    async def _subresource(self, request: _Request, sink: Sink) -> None:
+        where, served, call = request.where, request.served, request.call
+        kind = {"PUT": "UpdateOptions", "PATCH": "PatchOptions"}.get(call.method, "CreateOptions")
+        options = parse_write_options(request.query, kind)
+        cluster, place = self._cluster, (where.namespace, where.name)
+        answer: Json | Stored
+        status = 201
+        match where.subresource:
+            case "scale":
+                stored = find(cluster, served, *place)
+                answer = _subresources.scale_request(
+                    cluster, served, stored, call.method, call.body, request.content_type, options
+                )
+                status = 200
+            case "finalize":
+                stored = find(cluster, served, *place)
+                given = decode_object(call.body, request.content_type, served)
+                answer = _subresources.finalize_namespace(
+                    cluster, served, stored, given, options.dry_run
+                )
+                status = 200
+            case "binding":
+                body = decode_any(call.body, request.content_type, "Binding")
+                _subresources.bind(cluster, served, *place, body, options.dry_run)
+                answer = _success(201)
+            case "eviction":
+                body = decode_any(call.body, request.content_type, "Eviction")
+                _subresources.evict(cluster, served, *place, body)
+                answer = _success(201)
+            case "token":
+                body = decode_any(call.body, request.content_type, "TokenRequest")
+                answer = _subresources.token(cluster, served, *place, body)
+            case _:
+                raise _unserved(served, where)
+        if isinstance(answer, Stored):
+            encoded = self._view(request).body(answer)
+        else:
+            encoded = msgspec.json.encode(answer)
+        await self._send(request, sink, encoded, status=status)
+
+    # Answering
+
+    def _view(self, request: _Request) -> View:
+        collection = self._cluster.collection(request.served)
+        return View(request.served, collection, request.form.version)
+
+    def _gzip(self, call: Call) -> bool:
+        return self._settings.compress and accepts_gzip(call.headers.get("Accept-Encoding", ""))
+
+    async def _send(self, request: _Request, sink: Sink, body: bytes, *, status: int = 200) -> None:
+        content_type = request.form.media_type
+        if content_type == YAML:
+            body = _as_yaml(body)
+        elif wants_pretty(request.call.query, request.call.headers):
+            body = msgspec.json.format(body, indent=2)
+        else:
+            body += b"\n"
+        await send_body(sink, status, common_headers(content_type), body, gzip=request.gzip)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    call: Call
+    query: Query
+    where: Location
+    served: ServedResource
+    form: Form
+    gzip: bool
+
+    @property
+    def content_type(self) -> str:
+        return self.call.headers.get("Content-Type", "")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the answer is compact JSON."""
+        pretty = wants_pretty(self.call.query, self.call.headers)
+        return self.form.media_type != YAML and not pretty
+
+    @property
+    def go_kind(self) -> str:
+        group = self.served.gvr.group.partition(".")[0] or "core"
+        return "unstructured.Unstructured" if self.served.custom else f"{group}.{self.served.kind}"
+
+
+def wants_pretty(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+    """Whether a person will read the answer."""
+    if (asked := query.get("pretty")) is not None:
+        return asked.lower() not in ("false", "0")
+    return headers.get("User-Agent", "").startswith(_PEOPLE)
+
+
+def _success(code: int) -> Json:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": code,
+    }
+
+
+def _unserved(served: ServedResource, where: Location) -> ApiError:
+    return ApiError(
+        f"{served.gvr.resource}/{where.subresource} needs a node: an embedded API server has none",
+        code=501,
+        reason="NotImplemented",
+    )
+
+
+def _as_yaml(body: bytes) -> bytes:
+    import yaml  # few ask for YAML
+
+    return yaml.safe_dump(msgspec.json.decode(body)).encode()

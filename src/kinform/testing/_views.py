@@ -1,0 +1,78 @@
+"""Stored objects in; the bytes that one request sees of them out: its version, its form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kinform.testing._documents import type_prefix
+from kinform.testing._resources import ServedResource
+from kinform.testing._storage import Collection, Stored
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_METADATA_KIND = "PartialObjectMetadata"
+
+
+class View:
+    """How objects look through one resource of one version, whole or as metadata only.
+
+    ``metadata_version`` is the version of PartialObjectMetadata asked for, or empty.
+    No object is decoded to be looked at: a view cuts and joins bytes.
+    """
+
+    def __init__(
+        self, served: ServedResource, collection: Collection, metadata_version: str = ""
+    ) -> None:
+        self.custom = served.custom
+        self._metadata_only = bool(metadata_version)
+        self._cut = len(collection.prefix)
+        if metadata_version:
+            self.api_version = f"meta.k8s.io/{metadata_version}"
+            self._kind = _METADATA_KIND
+            self.list_kind = f"{_METADATA_KIND}List"
+            self.custom = False
+        else:
+            self.api_version = served.api_version
+            self._kind = served.kind
+            self.list_kind = served.list_kind
+        self._prefix = type_prefix(self._kind, self.api_version, custom=self.custom)
+        self._as_stored = self._prefix == collection.prefix
+        self._typed_items = self.custom or self._metadata_only
+
+    def body(self, stored: Stored) -> bytes:
+        """An object on its own, or in an event."""
+        if self._metadata_only:
+            return b'%b,"metadata":%b}' % (self._prefix, stored.metadata_json)
+        if self._as_stored:
+            return stored.body
+        return self._prefix + stored.body[self._cut :]
+
+    def item(self, stored: Stored) -> bytes:
+        """An object in a list, where built-in kinds do not say what they are."""
+        if self._typed_items:
+            return self.body(stored)
+        return b"{" + stored.body[self._cut + 1 :]
+
+    def bookmark(self, version: int, *, initial_events_end: bool) -> bytes:
+        """The object of a BOOKMARK event."""
+        metadata: dict[str, Any] = {"resourceVersion": str(version)}
+        if initial_events_end:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        return b'%b,"metadata":%b}' % (self._prefix, msgspec.json.encode(metadata))
+
+
+def with_version(collection: Collection, stored: Stored, version: int) -> Stored:
+    """An object that left a selection: its old content, under the version at which it left."""
+    document = stored.document()
+    document.metadata["resourceVersion"] = str(version)
+    encoded = document.encode(collection.kind)
+    return Stored(
+        stored.key,
+        version,
+        encoded.body,
+        encoded.metadata_start,
+        encoded.metadata_end,
+        stored.labels,
+        stored.fields,
+    )

@@ -1,0 +1,226 @@
+"""Changes in; the events of one watch, framed and flushed in batches, out.
+
+    start ─ history or initial events ─┬─ changes ─┬─ end
+                                       └─ bookmarks┘
+
+A watch ends at its deadline, after an ERROR event, when its collection goes away, when the
+server stops, or when its reader is too slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kinform.errors import ApiError
+from kinform.testing import _status
+from kinform.testing._options import ListOptions
+from kinform.testing._seams import FrameFilter, Sink, WatchFrame
+from kinform.testing._selections import Selection
+from kinform.testing._storage import Change, Collection, Stored, Subscriber
+from kinform.testing._views import View
+
+# Without a timeout of its own a watch ends after one to two of these.
+_MIN_TIMEOUT = 1800.0
+# The server sends a last bookmark this long before it ends a watch.
+_LAST_BOOKMARK = 2.0
+# Events are joined up to about this many bytes before they are written.
+_FLUSH = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """How watches of a server behave.
+
+    Attributes:
+        bookmark_interval: Seconds between bookmarks.
+        backlog: How many changes may wait for a reader who does not read.
+    """
+
+    bookmark_interval: float
+    backlog: int
+
+
+class Watch(Subscriber):
+    """One watch, from its first event to its end. Its collection tells it of changes."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        selection: Selection,
+        view: View,
+        options: ListOptions,
+        settings: WatchSettings,
+        frames: FrameFilter | None,
+    ) -> None:
+        self._collection = collection
+        self._selection = selection
+        self._view = view
+        self._options = options
+        self._settings = settings
+        self._frames = frames
+        self._pending: list[Change] = []
+        self._wake = asyncio.Event()
+        self._closed = False
+        self._stuck: Sink | None = None
+
+    # Called by the collection, between any two awaits of the others.
+
+    def notify(self, change: Change) -> None:
+        self._pending.append(change)
+        self._wake.set()
+        if self._stuck is not None and len(self._pending) > self._settings.backlog:
+            # The socket has no room and the backlog is full: this reader will not catch up.
+            self._stuck.abort()
+            self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake.set()
+
+    async def run(self, sink: Sink, current_version: int) -> None:
+        """Send events until the watch ends. The sink is started already."""
+        loop = asyncio.get_running_loop()
+        duration = self._options.timeout or _MIN_TIMEOUT * random.uniform(1.0, 2.0)
+        deadline = loop.time() + duration
+        try:
+            first = self._begin(current_version)
+        except ApiError as error:
+            await self._send(sink, self._framed([_error_frame(error)]))
+            return
+        try:
+            if not await self._send_initial(sink, first, current_version):
+                return
+            await self._follow(sink, deadline)
+        finally:
+            self._collection.unsubscribe(self)
+
+    def _begin(self, current_version: int) -> list[Stored]:
+        """Subscribe, and find what to send first: objects that are there, or changes since."""
+        asked = parse_version(self._options.resource_version)
+        initial: list[Stored] = []
+        if self._options.initial_events or (self._options.initial_events is None and asked == 0):
+            if asked > current_version:
+                raise _status.too_large(asked, current_version)
+            found = self._collection.select(self._selection.prefix)
+            initial = [stored for stored in found if self._selection.matches(stored)]
+        elif asked:
+            self._pending += self._collection.changes_since(asked)
+        self._collection.subscribe(self)
+        return initial
+
+    async def _send_initial(self, sink: Sink, first: list[Stored], version: int) -> bool:
+        frames = ((b"ADDED", self._view.body(stored)) for stored in first)
+        if not await self._send(sink, self._events(frames)):
+            return False
+        if not (self._options.initial_events and self._options.bookmarks):
+            return True
+        bookmark = self._view.bookmark(version, initial_events_end=True)
+        return await self._send(sink, self._events([(b"BOOKMARK", bookmark)]))
+
+    async def _follow(self, sink: Sink, deadline: float) -> None:
+        loop = asyncio.get_running_loop()
+        next_bookmark = self._next_bookmark(loop.time(), deadline)
+        while True:
+            if self._pending:
+                changes, self._pending = self._pending, []
+                if not await self._send(sink, self._events(self._seen(changes))):
+                    return
+                continue
+            if self._closed or loop.time() >= deadline:
+                return
+            if loop.time() >= next_bookmark:
+                next_bookmark = self._next_bookmark(loop.time(), deadline)
+                version = self._collection.newest_version
+                bookmark = self._view.bookmark(version, initial_events_end=False)
+                if not await self._send(sink, self._events([(b"BOOKMARK", bookmark)])):
+                    return
+                continue
+            self._wake.clear()
+            timer = loop.call_at(min(deadline, next_bookmark), self._wake.set)
+            try:
+                await self._wake.wait()
+            finally:
+                timer.cancel()
+
+    def _next_bookmark(self, now: float, deadline: float) -> float:
+        if not self._options.bookmarks:
+            return deadline
+        due = now + self._settings.bookmark_interval * random.uniform(0.98, 1.02)
+        last = deadline - _LAST_BOOKMARK
+        if now >= last:
+            return now + 1.0
+        return min(due, last)
+
+    def _seen(self, changes: list[Change]) -> Iterable[tuple[bytes, bytes]]:
+        """The events that changes are to this watch."""
+        version = parse_version(self._options.resource_version)
+        for change in changes:
+            # A watch from a version of the future is silent until then.
+            if change.resource_version <= version and not self._options.initial_events:
+                continue
+            if (event := self._selection.event(change)) is not None:
+                yield event[0], self._view.body(event[1])
+
+    def _events(self, events: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:
+        """Events as bytes, through the filter if there is one."""
+        if self._frames is None:
+            for kind, body in events:
+                yield b'{"type":"%b","object":%b}\n' % (kind, body)
+            return
+        yield from self._framed(WatchFrame(kind.decode(), body) for kind, body in events)
+
+    def _framed(self, frames: Iterable[WatchFrame]) -> Iterable[bytes]:
+        for frame in frames:
+            for sent in self._frames(frame) if self._frames else (frame,):
+                yield sent.encode()
+                if sent.final:
+                    self._closed = True
+                    return
+
+    async def _send(self, sink: Sink, events: Iterable[bytes]) -> bool:
+        """Write events in large pieces. False if the watch is to end."""
+        parts: list[bytes] = []
+        size = 0
+        for event in events:
+            parts.append(event)
+            size += len(event)
+            if size >= _FLUSH:
+                await self._write(sink, b"".join(parts))
+                # Others get a turn even if the socket takes everything at once.
+                await asyncio.sleep(0)
+                parts, size = [], 0
+                if self._closed:
+                    return False
+        if parts:
+            await self._write(sink, b"".join(parts))
+        return not self._closed or bool(self._pending)
+
+    async def _write(self, sink: Sink, data: bytes) -> None:
+        self._stuck = sink
+        try:
+            await sink.write(data)
+        finally:
+            self._stuck = None
+
+
+def parse_version(text: str) -> int:
+    """The version to watch from; 0 if none is given.
+
+    Raises:
+        ServerError: It is no version; the real server fails on that, too.
+    """
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise _status.internal(
+            f'resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+def _error_frame(error: ApiError) -> WatchFrame:
+    return WatchFrame("ERROR", _status.failure_body(error), final=True)

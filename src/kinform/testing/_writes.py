@@ -1,0 +1,422 @@
+"""Objects to create or to replace others in; stored versions of them out.
+
+What a client may not decide (uid, timestamps, generation, the other half of a split status)
+is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from kinform.errors import AlreadyExistsError
+from kinform.testing import _metadata, _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._defaults import apply_defaults, initial_status
+from kinform.testing._documents import Document
+from kinform.testing._options import WriteOptions
+from kinform.testing._resources import ServedResource
+from kinform.testing._status import Problem
+from kinform.testing._storage import Stored
+
+Json = dict[str, Any]
+
+_NAME_ATTEMPTS = 8
+# How a client says that nobody manages any field.
+_NO_FIELDS = msgspec.Raw(b"[{}]")
+_FIXED_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
+# What a write to /status takes from metadata, where it takes anything.
+_STATUS_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+def object_key(served: ServedResource, namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if served.namespaced else name
+
+
+def find(cluster: Cluster, served: ServedResource, namespace: str, name: str) -> Stored:
+    """The newest version of an object.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = cluster.collection(served).objects.get(object_key(served, namespace, name))
+    if found is None:
+        raise _status.not_found(served.named, name)
+    return found
+
+
+def create(
+    cluster: Cluster,
+    served: ServedResource,
+    namespace: str,
+    obj: Mapping[str, Any],
+    options: WriteOptions,
+) -> Stored:
+    """Store a new object.
+
+    Raises:
+        AlreadyExistsError: The name is taken.
+        NotFoundError: There is no such namespace.
+        ForbiddenError: The namespace is being deleted.
+        InvalidError: The object is not one that the server takes.
+    """
+    base = _accepted_object(served, obj, namespace)
+    metadata = base.metadata
+    generate = not metadata.get("name") and metadata.get("generateName")
+    for attempt in range(_NAME_ATTEMPTS):
+        document = base.copy()
+        metadata = document.own_metadata()
+        if generate:
+            metadata["name"] = _metadata.generate_name(metadata["generateName"])
+        if served.namespaced:
+            metadata["namespace"] = namespace
+            _check_namespace(cluster, served, namespace, metadata.get("name", ""))
+        try:
+            return _create_named(cluster, served, document, options)
+        except AlreadyExistsError:
+            if not generate or attempt == _NAME_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def restore(cluster: Cluster, served: ServedResource, namespace: str, document: Document) -> Stored:
+    """Store an object as it is, status and all, like one from a backup.
+
+    It keeps its uid, its timestamps and its generation, and gets those that it lacks.
+
+    Raises:
+        AlreadyExistsError: The name is taken.
+        NotFoundError: There is no such namespace.
+        InvalidError: It has no name, or not one that the server takes.
+    """
+    metadata = _metadata.accepted(document.read("metadata"))
+    document.set("metadata", metadata)
+    if served.namespaced:
+        metadata["namespace"] = namespace
+        _check_namespace(cluster, served, namespace, metadata.get("name", ""))
+    metadata.setdefault("uid", cluster.new_uid())
+    metadata.setdefault("creationTimestamp", cluster.timestamp())
+    if served.traits.generation:
+        metadata.setdefault("generation", 1)
+    problems = _metadata.name_problems(served, metadata)
+    _refuse(served, metadata.get("name", ""), problems)
+    key = object_key(served, namespace, metadata["name"])
+    if key in cluster.collection(served).objects:
+        raise _status.already_exists(served.named, metadata["name"])
+    return store(cluster, served, key, document, dry_run=False)
+
+
+def _create_named(
+    cluster: Cluster, served: ServedResource, document: Document, options: WriteOptions
+) -> Stored:
+    metadata = document.metadata
+    given_version = metadata.pop("resourceVersion", "")
+    metadata.pop("deletionTimestamp", None)
+    metadata.pop("deletionGracePeriodSeconds", None)
+    metadata["uid"] = cluster.new_uid()
+    metadata["creationTimestamp"] = cluster.timestamp()
+    if served.traits.generation:
+        metadata["generation"] = 1
+    resource = str(served.stored.resource)
+    if served.splits_status and not served.traits.status_on_create:
+        document.remove("status")
+    if not served.custom:
+        apply_defaults(resource, document)
+        if "status" not in document and (status := initial_status(resource)) is not None:
+            document.set("status", status)
+    problems = _metadata.name_problems(served, metadata) + _metadata.problems_of(metadata)
+    problems += cluster.prepared(served.stored, document, None)
+    _refuse(served, metadata.get("name", ""), problems)
+    if given_version not in ("", "0"):
+        raise _status.internal("resourceVersion should not be set on objects to be created")
+    key = object_key(served, metadata.get("namespace", ""), metadata["name"])
+    if key in cluster.collection(served).objects:
+        raise _status.already_exists(served.named, metadata["name"])
+    return store(cluster, served, key, document, dry_run=options.dry_run)
+
+
+def replace(
+    cluster: Cluster,
+    served: ServedResource,
+    namespace: str,
+    name: str,
+    obj: Mapping[str, Any],
+    options: WriteOptions,
+    subresource: str = "",
+) -> tuple[Stored, bool]:
+    """Put an object in the place of another. The second is whether there was none.
+
+    Raises:
+        NotFoundError: There is no such object, and the kind is not one that a PUT creates.
+        ConflictError: It is not the version that the client meant to replace.
+        InvalidError: The object is not one that the server takes.
+    """
+    document = _accepted_object(served, obj, namespace)
+    given = document.metadata
+    check_name(given.get("name", ""), name)
+    old = cluster.collection(served).objects.get(object_key(served, namespace, name))
+    if old is None:
+        if not served.traits.create_on_update or subresource or given.get("uid"):
+            raise _status.not_found(served.named, name)
+        given.pop("resourceVersion", None)
+        return create(cluster, served, namespace, {**obj, "metadata": given}, options), True
+    version = given.get("resourceVersion", "")
+    if version and not version.isdigit():
+        raise _status.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    if version in ("", "0") and not served.traits.unconditional_update:
+        problem = Problem(
+            "FieldValueInvalid",
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        )
+        raise _status.invalid(served.named, name, [problem])
+    if (uid := given.get("uid")) and uid != (known := old.metadata()["uid"]):
+        key = f"/registry/{served.gvr.resource}/{old.key}"
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+            f"UID in object meta: {known}"
+        )
+        raise _status.conflict(served.named, name, why)
+    return commit(cluster, served, old, document, options, subresource), False
+
+
+def check_name(given: str, name: str) -> None:
+    """The name in an object must be the one in the URL."""
+    if not given:
+        raise _status.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if given != name:
+        raise _status.bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+def check_namespace_of(served: ServedResource, given: str, namespace: str) -> None:
+    """The namespace in an object, if it has one, must be the one in the URL."""
+    if given and given != namespace:
+        if served.namespaced:
+            raise _status.bad_request(
+                "the namespace of the provided object does not match the namespace sent on "
+                "the request"
+            )
+        problem = _status.forbidden_value("metadata.namespace", "not allowed on this type")
+        raise _status.invalid(served.named_kind, "", [problem])
+
+
+def commit(
+    cluster: Cluster,
+    served: ServedResource,
+    old: Stored,
+    new: Document,
+    options: WriteOptions,
+    subresource: str = "",
+    before: Document | None = None,
+) -> Stored:
+    """Make ``new`` the next version of an object, as far as the client may decide it.
+
+    ``before`` is ``old``, if somebody has taken it apart already.
+
+    Raises:
+        ConflictError: ``new`` was made from another version than the newest.
+        InvalidError: The object is not one that the server takes.
+    """
+    before = before or old.document()
+    was, now = before.read("metadata"), new.own_metadata()
+    name = was["name"]
+    version = now.get("resourceVersion", "")
+    if version not in ("", "0") and version != was["resourceVersion"]:
+        raise _status.modified(served.named, name)
+    if now.get("uid", was["uid"]) != was["uid"]:
+        problem = _status.wrong_value("metadata.uid", now["uid"], "field is immutable")
+        raise _status.invalid(served.named_kind, name, [problem])
+    _keep_what_is_fixed(was, now)
+    _split_status(served, before, new, subresource)
+    if not served.custom and not subresource and new.touched("spec"):
+        apply_defaults(str(served.stored.resource), new)
+    problems = _metadata.problems_of(now, was) + _finalizer_problems(was, now)
+    problems += cluster.prepared(served.stored, new, before)
+    _refuse(served, name, problems)
+    rest_is_same = new.differs_in_metadata_alone(before)
+    if not rest_is_same:
+        sections = {*before.sections, *new.sections} - {"metadata"}
+        if served.traits.generation and not new.same(before, sections - _uncounted(served)):
+            now["generation"] = was.get("generation", 0) + 1
+        rest_is_same = new.same(before, sections)
+    if rest_is_same and now == was:
+        return old
+    if is_finished(served, new):
+        return _finish(cluster, served, old, new, options)
+    fields = old.fields if _same_fields(cluster, served, before, new) else None
+    return store(cluster, served, old.key, new, dry_run=options.dry_run, old=old, fields=fields)
+
+
+def _same_fields(cluster: Cluster, served: ServedResource, before: Document, new: Document) -> bool:
+    """Whether nothing was touched that objects are selected by, besides metadata."""
+    return all(
+        new.shares(before, section) for section in cluster.collection(served).reader.sections
+    )
+
+
+def store(
+    cluster: Cluster,
+    served: ServedResource,
+    key: str,
+    document: Document,
+    *,
+    dry_run: bool,
+    old: Stored | None = None,
+    fields: tuple[str, ...] | None = None,
+) -> Stored:
+    """Encode a document as the next version of its object, and put it in its place.
+
+    A dry run only shows what it would be: with the version it has, or with none.
+    """
+    collection = cluster.collection(served)
+    metadata = document.metadata
+    version = cluster.storage.next_version
+    if not dry_run:
+        metadata["resourceVersion"] = str(version)
+    elif old is not None:
+        metadata["resourceVersion"] = str(old.resource_version)
+    encoded = document.encode(collection.kind)
+    stored = collection.stored(key, version, encoded, metadata.get("labels") or {}, fields)
+    if not dry_run:
+        cluster.put(collection, stored)
+    return stored
+
+
+def is_finished(served: ServedResource, document: Document) -> bool:
+    """Whether a deletion was asked for and nothing stands in its way any more."""
+    metadata = document.metadata
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if str(served.stored.resource) == "namespaces":
+        spec = document.read("spec") or {}
+        return not spec.get("finalizers")
+    return not metadata.get("deletionGracePeriodSeconds")
+
+
+def remove(cluster: Cluster, served: ServedResource, old: Stored) -> Stored:
+    """Remove an object for good; the last version of it, which watchers see."""
+    collection = cluster.collection(served)
+    document = old.document()
+    version = cluster.storage.next_version
+    document.metadata["resourceVersion"] = str(version)
+    encoded = document.encode(collection.kind)
+    last = collection.stored(old.key, version, encoded, old.labels, old.fields)
+    cluster.remove(collection, last)
+    return last
+
+
+def _finish(
+    cluster: Cluster,
+    served: ServedResource,
+    old: Stored,
+    new: Document,
+    options: WriteOptions,
+) -> Stored:
+    """The write took away what kept a deleted object: answer with it, and remove it.
+
+    The answer bears the version that the object had, as it was never stored like this.
+    """
+    answer = store(cluster, served, old.key, new, dry_run=True, old=old)
+    if not options.dry_run:
+        remove(cluster, served, old)
+    return answer
+
+
+def _accepted_object(served: ServedResource, obj: Mapping[str, Any], namespace: str) -> Document:
+    document = Document.from_object(obj)
+    metadata = _metadata.accepted(document.read("metadata"))
+    check_namespace_of(served, metadata.get("namespace", ""), namespace)
+    document.set("metadata", metadata)
+    return document
+
+
+def _keep_what_is_fixed(was: Json, now: Json) -> None:
+    for key in _FIXED_METADATA:
+        now.pop(key, None)
+        if key in was:
+            now[key] = was[key]
+    now["resourceVersion"] = was["resourceVersion"]
+    if now.get("managedFields") == _NO_FIELDS:
+        del now["managedFields"]
+    elif "managedFields" in was:
+        now.setdefault("managedFields", was["managedFields"])
+
+
+def _split_status(
+    served: ServedResource, before: Document, new: Document, subresource: str
+) -> None:
+    """Status is written through its own door, and everything else through the other."""
+    if subresource != "status":
+        if served.splits_status and not new.differs_in_metadata_alone(before):
+            new.take("status", before)
+        return
+    if not new.differs_in_metadata_alone(before):
+        for section in {*before.sections, *new.sections} - {"metadata", "status"}:
+            new.take(section, before)
+    was, now = before.read("metadata"), new.metadata
+    for key in _STATUS_METADATA:
+        writable = served.traits.status_writes_metadata
+        if key == "labels":
+            writable = served.traits.status_writes_labels
+        if not writable:
+            now.pop(key, None)
+            if key in was:
+                now[key] = was[key]
+
+
+def _uncounted(served: ServedResource) -> set[str]:
+    """Sections whose changes are no new generation."""
+    return {"status"} if served.splits_status else set()
+
+
+def _finalizer_problems(was: Json, now: Json) -> list[Problem]:
+    if not was.get("deletionTimestamp"):
+        return []
+    known = was.get("finalizers", ())
+    if added := [name for name in now.get("finalizers", ()) if name not in known]:
+        listed = ", ".join(f'"{name}"' for name in added)
+        why = (
+            "no new finalizers can be added if the object is being deleted, "
+            f"found new finalizers []string{{{listed}}}"
+        )
+        return [_status.forbidden_value("metadata.finalizers", why)]
+    return []
+
+
+def _refuse(served: ServedResource, name: str, problems: list[Problem]) -> None:
+    if problems:
+        raise _status.invalid(served.named_kind, name, problems)
+
+
+def _check_namespace(cluster: Cluster, served: ServedResource, namespace: str, name: str) -> None:
+    home = cluster.registry.find("", "v1", "namespaces")
+    assert home is not None  # every server has namespaces
+    found = cluster.collection(home).objects.get(namespace)
+    if found is None:
+        raise _status.not_found(home.named, namespace)
+    if found.metadata().get("deletionTimestamp"):
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        why = (
+            f"unable to create new content in namespace {namespace} because it is being terminated"
+        )
+        raise _status.forbidden(served.named, name, why, causes=[cause])

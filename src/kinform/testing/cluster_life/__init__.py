@@ -1,0 +1,17 @@
+"""A little living cluster for the embedded server, and realistic pods by the thousand for load."""
+
+from __future__ import annotations
+
+from kinform.testing.cluster_life._bodies import APPLICATIONS, Application
+from kinform.testing.cluster_life._life import ClusterLife
+from kinform.testing.cluster_life._pods import realistic_pod, realistic_pod_json
+from kinform.testing.cluster_life._world import Door
+
+__all__ = [
+    "APPLICATIONS",
+    "Application",
+    "ClusterLife",
+    "Door",
+    "realistic_pod",
+    "realistic_pod_json",
+]

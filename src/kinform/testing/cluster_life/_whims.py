@@ -1,0 +1,94 @@
+"""Time in, things that happen to a cluster out: rollouts, scaling, crashes, nodes gone silent."""
+
+from __future__ import annotations
+
+from kinform.testing.cluster_life._bodies import Body, node_ready_condition
+from kinform.testing.cluster_life._kubelet import Kubelet, Stage
+from kinform.testing.cluster_life._world import DEPLOYMENTS, NODES, PODS, World, has_condition
+
+# Simulated seconds to the first time, and then from one time to the next.
+_CRASH = (2.0, (3.0, 7.0))
+_SCALE = (3.5, (4.0, 8.0))
+_ROLLOUT = (5.0, (7.0, 12.0))
+_OUTAGE = (9.0, (18.0, 30.0))
+_OUTAGE_LASTS = (4.0, 7.0)
+_REPLICAS = (1, 7)
+
+
+class Whims:
+    """What nobody planned. Each kind has a rhythm of its own."""
+
+    def __init__(self, world: World, kubelet: Kubelet) -> None:
+        self._world = world
+        self._kubelet = kubelet
+        self._kinds = (
+            (self._crash_a_pod, _CRASH[1]),
+            (self._scale_a_deployment, _SCALE[1]),
+            (self._roll_a_deployment, _ROLLOUT[1]),
+            (self._silence_a_node, _OUTAGE[1]),
+        )
+        began = world.elapsed
+        self._due = [began + kind[0] for kind in (_CRASH, _SCALE, _ROLLOUT, _OUTAGE)]
+        self._back_at: dict[str, float] = {}
+
+    def step(self) -> None:
+        self._bring_nodes_back()
+        for index, (happen, pause) in enumerate(self._kinds):
+            if self._world.elapsed >= self._due[index]:
+                self._due[index] = self._world.elapsed + self._world.random.uniform(*pause)
+                happen()
+
+    def _crash_a_pod(self) -> None:
+        running = [
+            pod
+            for pod in self._world.all(PODS)
+            if Stage.of(pod) is Stage.RUNNING and has_condition(pod, "Ready")
+        ]
+        if pod := self._one_of(running):
+            self._kubelet.crash(pod)
+
+    def _scale_a_deployment(self) -> None:
+        if deployment := self._one_of(self._world.all(DEPLOYMENTS)):
+            least, most = _REPLICAS
+            now = deployment["spec"]["replicas"]
+            change = self._world.random.choice((-2, -1, 1, 2))
+            deployment["spec"]["replicas"] = max(least, min(most, now + change))
+            self._world.update(deployment)
+
+    def _roll_a_deployment(self) -> None:
+        if deployment := self._one_of(self._world.all(DEPLOYMENTS)):
+            for container in deployment["spec"]["template"]["spec"]["containers"]:
+                container["image"] = _next_tag(container["image"])
+            self._world.update(deployment)
+
+    def _silence_a_node(self) -> None:
+        ready = [node for node in self._world.all(NODES) if has_condition(node, "Ready")]
+        # The last one stays: a cluster without nodes has nothing left to show.
+        if len(ready) > 1 and (node := self._one_of(ready)):
+            self._set_ready(node, ready=False)
+            lasts = self._world.random.uniform(*_OUTAGE_LASTS)
+            self._back_at[node["metadata"]["name"]] = self._world.elapsed + lasts
+
+    def _bring_nodes_back(self) -> None:
+        back = {name for name, due in self._back_at.items() if due <= self._world.elapsed}
+        if not back:
+            return
+        for node in self._world.all(NODES):
+            if node["metadata"]["name"] in back:
+                self._set_ready(node, ready=True)
+        for name in back:
+            del self._back_at[name]
+
+    def _set_ready(self, node: Body, *, ready: bool) -> None:
+        condition = node_ready_condition(ready=ready, now=self._world.now)
+        self._world.update_status(node, {**node["status"], "conditions": [condition]})
+
+    def _one_of(self, bodies: list[Body]) -> Body | None:
+        return self._world.random.choice(bodies) if bodies else None
+
+
+def _next_tag(image: str) -> str:
+    """``web:1.4`` → ``web:1.5``."""
+    name, _, tag = image.rpartition(":")
+    major, _, minor = tag.partition(".")
+    return f"{name}:{major}.{int(minor) + 1}" if minor.isdecimal() else f"{name}:1.1"

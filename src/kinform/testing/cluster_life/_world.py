@@ -1,0 +1,107 @@
+"""The server's in-process door and a simulated clock: what the cluster's inhabitants live by."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from kinform.api import GVR
+from kinform.errors import AlreadyExistsError, ConflictError, NotFoundError
+from kinform.testing.cluster_life._bodies import Body
+
+NAMESPACES = GVR("", "v1", "namespaces")
+NODES = GVR("", "v1", "nodes")
+PODS = GVR("", "v1", "pods")
+DEPLOYMENTS = GVR("apps", "v1", "deployments")
+REPLICA_SETS = GVR("apps", "v1", "replicasets")
+
+
+class Door(Protocol):
+    """The part of ``ApiServer`` that life needs. ``BlockingApiServer`` has it too."""
+
+    def create(self, obj: Mapping[str, Any]) -> Body: ...
+
+    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Body: ...
+
+    def list(self, gvr: GVR, namespace: str = "") -> list[Body]: ...
+
+    def delete(
+        self,
+        gvr: GVR,
+        name: str,
+        namespace: str = "",
+        *,
+        grace_period_seconds: int | None = None,
+    ) -> object: ...
+
+
+class World:
+    """What is there now, and how to change it. Somebody else may be changing it too.
+
+    So nothing is remembered that the server knows: every step reads anew, and a write that
+    comes too late (the object was changed, or is gone) is left for the next step.
+    """
+
+    def __init__(self, door: Door, *, seed: int) -> None:
+        self._door = door
+        self.random = random.Random(seed)
+        self.elapsed = 0.0
+        """Simulated seconds since life began."""
+        self._began = datetime.now(UTC)
+
+    @property
+    def now(self) -> str:
+        moment = self._began + timedelta(seconds=self.elapsed)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def all(self, gvr: GVR) -> list[Body]:
+        return self._door.list(gvr)
+
+    def create(self, body: Body) -> None:
+        with suppress(AlreadyExistsError, NotFoundError):
+            self._door.create(body)
+
+    def update(self, body: Body, *, subresource: str = "") -> None:
+        with suppress(ConflictError, NotFoundError):
+            self._door.update(body, subresource=subresource)
+
+    def bind(self, pod: Body) -> None:
+        """Give an unscheduled pod the node and the status it now carries: two writes, as ever."""
+        with suppress(ConflictError, NotFoundError):
+            bound = self._door.update(pod)
+            self._door.update({**bound, "status": pod["status"]}, subresource="status")
+
+    def update_status(self, body: Body, status: Body) -> None:
+        """Only if it says something new."""
+        if body.get("status") != status:
+            self.update({**body, "status": status}, subresource="status")
+
+    def delete(self, gvr: GVR, body: Body, *, grace: int | None = None) -> None:
+        metadata = body["metadata"]
+        with suppress(ConflictError, NotFoundError):
+            self._door.delete(
+                gvr,
+                metadata["name"],
+                metadata.get("namespace", ""),
+                grace_period_seconds=grace,
+            )
+
+
+def owner_uid(body: Body) -> str:
+    """The uid of the controller that made it, or an empty string."""
+    for owner in body["metadata"].get("ownerReferences", ()):
+        if owner.get("controller"):
+            return str(owner["uid"])
+    return ""
+
+
+def is_going(body: Body) -> bool:
+    return "deletionTimestamp" in body["metadata"]
+
+
+def has_condition(body: Body, name: str) -> bool:
+    conditions = body.get("status", {}).get("conditions") or ()
+    return any(c["type"] == name and c["status"] == "True" for c in conditions)

@@ -1,0 +1,194 @@
+"""Refusals: what a server, or a proxy before it, answers instead of what was asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kinform.errors import ApiError, BadRequestError
+from kinform.testing import _status
+from kinform.testing._list import decode_token, encode_token
+from kinform.testing._seams import Call, Sink
+from kinform.testing.faults._fault import LIST, WATCH, Fault, Hooks, starts_with_initial_events
+
+# In a token, as the server writes it: go on with whatever there is now.
+_NEWEST = -1
+_TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+_JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+
+
+def answer(
+    code: int,
+    body: bytes = b"",
+    *,
+    headers: Mapping[str, str] | None = None,
+    close: bool = False,
+    name: str = "",
+) -> Fault:
+    """Any answer at all. ``close`` says ``Connection: close`` and does it."""
+    head = {**(headers or {}), "Content-Length": str(len(body))}
+    if close:
+        head["Connection"] = "close"
+
+    async def send(call: Call, sink: Sink) -> bool:
+        await sink.start(code, head)
+        await sink.write(body)
+        await sink.finish()
+        if close:
+            sink.cut()
+        return True
+
+    return Fault(name or f"answer {code}", lambda call, hits: Hooks(before=send), answers=True)
+
+
+def status(
+    code: int,
+    reason: str = "",
+    message: str = "refused by an injected fault",
+    *,
+    details: Mapping[str, Any] | None = None,
+    retry_after: int | None = None,
+    pretty: bool = False,
+) -> Fault:
+    """Any ``Status``. ``retry_after`` goes into the header and into the details.
+
+    ``pretty`` spreads it over many lines, as the server does for browsers and curl.
+    """
+    error = ApiError(message, code=code, reason=reason, details=details, retry_after=retry_after)
+    return _refusal(error, name=f"status {code}", pretty=pretty)
+
+
+def _refusal(error: ApiError, *, name: str, pretty: bool = False) -> Fault:
+    headers = dict(_JSON)
+    if error.retry_after is not None:
+        seconds = int(error.retry_after)
+        headers["Retry-After"] = str(seconds)
+        error.details = {**error.details, "retryAfterSeconds": seconds}
+    body = _status.failure_body(error)
+    if pretty:
+        body = json.dumps(json.loads(body), indent=2).encode()
+    return answer(error.code, body + b"\n", headers=headers, name=name)
+
+
+def unauthorized() -> Fault:
+    """401: the token is no longer good."""
+    return _refusal(_status.unauthorized(), name="unauthorized")
+
+
+def forbidden(*, pretty: bool = False) -> Fault:
+    """403; ``pretty`` spreads it over many lines, as the server does for browsers and curl."""
+    error = ApiError("forbidden: no role allows this", code=403, reason="Forbidden")
+    return _refusal(error, name="forbidden", pretty=pretty)
+
+
+def not_found() -> Fault:
+    """404 for the whole resource, as after its CRD was deleted."""
+    return _refusal(_status.no_such_resource(), name="not found")
+
+
+def method_not_allowed() -> Fault:
+    """405: the resource does not have this verb."""
+    return _refusal(_status.method_not_allowed(), name="method not allowed")
+
+
+def not_acceptable() -> Fault:
+    """406: the server has no answer in any form that was asked for."""
+    message = "only the following media types are accepted: application/json"
+    return _refusal(_status.not_acceptable(message), name="not acceptable")
+
+
+def initial_events_unsupported(code: int = 422) -> Fault:
+    """400 or 422 to a watch with ``sendInitialEvents``: a server without WatchList."""
+    field = "sendInitialEvents"
+    if code == 422:
+        problem = _status.forbidden_value(field, "the server does not stream lists")
+        kind = _status.Resource("meta.k8s.io", "ListOptions")
+        refusal = _refusal(_status.invalid(kind, "", [problem]), name="")
+    else:
+        refusal = status(code, "BadRequest", f"unknown parameter {field}")
+    return Fault(
+        "initial events unsupported",
+        refusal.hooks,
+        verbs=WATCH,
+        answers=True,
+        applies_to=starts_with_initial_events,
+    )
+
+
+def expired() -> Fault:
+    """410 as the answer: that resource version is history."""
+    return _refusal(_status.too_old(1, 2), name="expired")
+
+
+def expired_page() -> Fault:
+    """410 to a page after the first, with a new token for the inconsistent rest of the list."""
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        _, start = decode_token(call.query["continue"])
+        error = _status.expired("continue", continue_token=encode_token(_NEWEST, start))
+        return _refusal(error, name="").hooks(call, hits)
+
+    return Fault(
+        "expired page",
+        hooks,
+        verbs=LIST,
+        answers=True,
+        applies_to=_continues,
+    )
+
+
+def _continues(call: Call) -> bool:
+    """Whether it asks for a page after the first, with a token that the server would take."""
+    try:
+        decode_token(call.query.get("continue", ""))
+    except BadRequestError:
+        return False
+    return True
+
+
+def too_large_resource_version() -> Fault:
+    """504: this server has not seen that resource version yet. It heals when the fault is over."""
+    return _refusal(_status.too_large(2, 1), name="too large resource version")
+
+
+def overloaded() -> Fault:
+    """429 in plain text with Retry-After 1: the server's flow control."""
+    body = b"Too many requests, please try again later.\n"
+    return answer(429, body, headers={**_TEXT, "Retry-After": "1"}, name="overloaded")
+
+
+def cache_not_ready() -> Fault:
+    """429 as a ``Status`` that asks for more patience each time: 1, 2, 4, … 30 seconds."""
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        message = "storage is (re)initializing"
+        seconds = min(30, 2**hits)
+        return status(429, "TooManyRequests", message, retry_after=seconds).hooks(call, hits)
+
+    return Fault("cache not ready", hooks, answers=True)
+
+
+def shutting_down() -> Fault:
+    """429 in plain text, Retry-After 5, and the connection closed: a server on its way out."""
+    body = b"The apiserver is shutting down, please try again later.\n"
+    headers = {**_TEXT, "Retry-After": "5"}
+    return answer(429, body, headers=headers, close=True, name="shutting down")
+
+
+def unavailable() -> Fault:
+    """503 as a ``Status`` with Retry-After 1: a server on its way out, or not there yet."""
+    message = "apiserver is shutting down"
+    error = ApiError(message, code=503, reason="ServiceUnavailable", retry_after=1)
+    return _refusal(error, name="unavailable")
+
+
+def bad_gateway() -> Fault:
+    """502 as a page of HTML: a proxy whose server is gone."""
+    page = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body></body>\r\n</html>\r\n"
+    return answer(502, page, headers={"Content-Type": "text/html"}, name="bad gateway")
+
+
+def empty_answer(code: int = 500) -> Fault:
+    """A status code and no body at all."""
+    return answer(code, name="empty answer")

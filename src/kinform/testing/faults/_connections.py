@@ -1,0 +1,210 @@
+"""The network: connections that break, stall, hang, or carry bytes in unhelpful pieces."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable, Mapping
+
+from kinform.testing._seams import Call, Sink
+from kinform.testing.faults._fault import Fault, Hooks, SinkAround
+
+
+def drop_connection() -> Fault:
+    """Close the connection instead of answering."""
+    return _instead("drop connection", lambda sink: sink.cut())
+
+
+def reset_connection() -> Fault:
+    """Answer with a TCP reset."""
+    return _instead("reset connection", lambda sink: sink.reset())
+
+
+def _instead(name: str, end: Callable[[Sink], None]) -> Fault:
+    async def before(call: Call, sink: Sink) -> bool:
+        end(sink)
+        return True
+
+    return Fault(name, lambda call, hits: Hooks(before=before), answers=True)
+
+
+def hang() -> Fault:
+    """Accept the request and never answer; the socket stays open. Ends when the client leaves."""
+
+    async def before(call: Call, sink: Sink) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    return Fault("hang", lambda call, hits: Hooks(before=before), answers=True)
+
+
+def delay_answer(seconds: float) -> Fault:
+    """Let the client wait before the server even looks at the request."""
+
+    async def before(call: Call, sink: Sink) -> bool:
+        await asyncio.sleep(seconds)
+        return False
+
+    return Fault("delay answer", lambda call, hits: Hooks(before=before))
+
+
+def delay_body(seconds: float) -> Fault:
+    """Send the head of the answer at once, and its body after a while."""
+    return _around("delay body", lambda sink: _DelayedBody(sink, seconds))
+
+
+def delay_events(seconds: float) -> Fault:
+    """Let the client wait before each line of the answer."""
+    return _around("delay events", lambda sink: _DelayedLines(sink, seconds))
+
+
+def stall_after(size: int) -> Fault:
+    """Send ``size`` bytes of the body, then nothing more; the socket stays open."""
+
+    async def stall(sink: Sink) -> None:
+        await asyncio.Event().wait()
+
+    return _around("stall", lambda sink: _FirstBytes(sink, size, stall))
+
+
+def cut_after(size: int) -> Fault:
+    """Send ``size`` bytes of the body, then close the connection without ending the answer."""
+
+    async def cut(sink: Sink) -> None:
+        sink.cut()
+
+    return _around("cut", lambda sink: _FirstBytes(sink, size, cut))
+
+
+def reset_after(size: int) -> Fault:
+    """Send ``size`` bytes of the body, then a TCP reset."""
+
+    async def reset(sink: Sink) -> None:
+        sink.reset()
+
+    return _around("reset", lambda sink: _FirstBytes(sink, size, reset))
+
+
+def truncate(size: int) -> Fault:
+    """Send ``size`` bytes of the body, and say with good grace that this was all."""
+
+    async def finish(sink: Sink) -> None:
+        await sink.finish()
+
+    return _around("truncate", lambda sink: _Truncated(sink, size, finish))
+
+
+def rechunk(size: int) -> Fault:
+    """Send the body in pieces of ``size`` bytes: inside characters, lines and gzip members."""
+    return _around("rechunk", lambda sink: _Rechunked(sink, size))
+
+
+def gzip_members() -> Fault:
+    """Send each piece of the body as a gzip member of its own, as 1.37 does on watches."""
+    return _around("gzip members", _GzipMembers)
+
+
+def close_after_answer() -> Fault:
+    """Answer as asked, with ``Connection: close``, and close."""
+    return _around("close after answer", _ClosedAfterwards)
+
+
+def _around(name: str, sink: Callable[[Sink], Sink]) -> Fault:
+    return Fault(name, lambda call, hits: Hooks(sink=sink))
+
+
+class _DelayedBody(SinkAround):
+    def __init__(self, sink: Sink, seconds: float) -> None:
+        super().__init__(sink)
+        self._seconds = seconds
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        await super().start(status, headers)
+        await asyncio.sleep(self._seconds)
+
+
+class _DelayedLines(SinkAround):
+    def __init__(self, sink: Sink, seconds: float) -> None:
+        super().__init__(sink)
+        self._seconds = seconds
+
+    async def write(self, data: bytes) -> None:
+        for line in data.splitlines(keepends=True):
+            await asyncio.sleep(self._seconds)
+            await super().write(line)
+
+
+class _FirstBytes(SinkAround):
+    """Passes so many bytes on, then does something else, once."""
+
+    def __init__(self, sink: Sink, size: int, then: Callable[[Sink], Awaitable[None]]) -> None:
+        super().__init__(sink)
+        self._left = size
+        self._then = then
+        self._over = False
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        await super().start(status, headers)
+        await self._end_if_due()
+
+    async def write(self, data: bytes) -> None:
+        part, self._left = data[: self._left], max(0, self._left - len(data))
+        if part:
+            await super().write(part)
+        await self._end_if_due()
+
+    async def _end_if_due(self) -> None:
+        if not self._left:
+            self._over = True
+            await self._then(self._sink)
+            # So the server stops writing, as it does when a client has left.
+            raise ConnectionResetError("an injected fault ended this answer early")
+
+    async def finish(self) -> None:
+        if not self._over:
+            await super().finish()
+
+
+class _Truncated(_FirstBytes):
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        # The length would give it away, and a client would know that something is missing.
+        kept = {name: value for name, value in headers.items() if name.lower() != "content-length"}
+        await super().start(status, kept)
+
+
+class _Rechunked(SinkAround):
+    def __init__(self, sink: Sink, size: int) -> None:
+        super().__init__(sink)
+        self._size = size
+
+    async def write(self, data: bytes) -> None:
+        for start in range(0, len(data), self._size):
+            await super().write(data[start : start + self._size])
+            # Let the reader run, so that it sees the pieces and not their sum.
+            await asyncio.sleep(0)
+
+
+class _GzipMembers(SinkAround):
+    def __init__(self, sink: Sink) -> None:
+        super().__init__(sink)
+        self._compress = True
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        names = {name.lower() for name in headers}
+        self._compress = "content-encoding" not in names
+        if self._compress:
+            kept = {name: headers[name] for name in headers if name.lower() != "content-length"}
+            headers = {**kept, "Content-Encoding": "gzip"}
+        await super().start(status, headers)
+
+    async def write(self, data: bytes) -> None:
+        await super().write(gzip.compress(data, 1) if self._compress else data)
+
+
+class _ClosedAfterwards(SinkAround):
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        await super().start(status, {**headers, "Connection": "close"})
+
+    async def finish(self) -> None:
+        await super().finish()
+        self.cut()

@@ -1,0 +1,209 @@
+"""Watches that say the wrong thing: errors, silence, early ends, broken and huge lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kinform.errors import ApiError, ConfigError
+from kinform.testing import _status
+from kinform.testing._seams import Call, FrameFilter, Sink, WatchFrame
+from kinform.testing.faults._fault import WATCH, Fault, Hooks, SinkAround
+from kinform.testing.faults._frames import edited, encode, is_bookmark
+
+
+@dataclass(frozen=True, slots=True)
+class RawFrame(WatchFrame):
+    """Bytes that go out as they are, in place of an event."""
+
+    def encode(self) -> bytes:
+        return self.object
+
+
+def error_event(
+    code: int,
+    reason: str = "",
+    message: str = "refused by an injected fault",
+    *,
+    details: Mapping[str, Any] | None = None,
+    after: int = 0,
+) -> Fault:
+    """An ERROR with this ``Status``, and the end: at once, or in place of the event that
+    follows ``after`` others.
+    """
+    error = ApiError(message, code=code, reason=reason, details=details)
+    return _error_instead(f"error event {code}", _status.failure_body(error), after=after)
+
+
+def _error_instead(name: str, body: bytes, *, after: int) -> Fault:
+    error = WatchFrame("ERROR", body, final=True)
+    if after:
+        return _at_event(name, after, lambda frame: (error,))
+    return _whole_stream(name, error.encode())
+
+
+def _whole_stream(name: str, body: bytes) -> Fault:
+    """A watch that is answered at once with these bytes and a clean end."""
+
+    async def before(call: Call, sink: Sink) -> bool:
+        await sink.start(200, {"Content-Type": "application/json"})
+        if body:
+            await sink.write(body)
+        await sink.finish()
+        return True
+
+    return Fault(name, lambda call, hits: Hooks(before=before), verbs=WATCH, answers=True)
+
+
+def expired_event(*, after: int = 0) -> Fault:
+    """410 as an ERROR event in an answer that began well."""
+    return _error_instead("expired event", _status.failure_body(_status.too_old(1, 2)), after=after)
+
+
+def internal_error_event(*, after: int = 0) -> Fault:
+    """500 ``InternalError`` as an ERROR event: trouble between the server and its storage."""
+    error = _status.internal("Internal error occurred: etcd event received", reason="InternalError")
+    return _error_instead("internal error event", _status.failure_body(error), after=after)
+
+
+def storage_read_error_event(*, after: int = 0) -> Fault:
+    """500 ``StorageReadError`` as an ERROR event: a stored object nobody can decode is gone."""
+    error = _status.internal(
+        "data from the storage is not transformable", reason="StorageReadError"
+    )
+    return _error_instead("storage read error event", _status.failure_body(error), after=after)
+
+
+def error_event_without_kind(*, after: int = 0) -> Fault:
+    """An ERROR event whose object does not say that it is a ``Status``."""
+    body = encode({"status": "Failure", "message": "no kind", "reason": "Expired", "code": 410})
+    return _error_instead("error event without kind", body, after=after)
+
+
+def close_silently(*, after: int = 0) -> Fault:
+    """End the watch cleanly and say nothing: how some proxies hide a 410."""
+
+    if not after:
+        return _whole_stream("close silently", b"")
+    return Fault(
+        "close silently", lambda call, hits: Hooks(frames=_ending_after(after)), verbs=WATCH
+    )
+
+
+def silence(*, after: int = 0) -> Fault:
+    """Let ``after`` events through, then none, bookmarks neither; the socket stays open."""
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        seen = 0
+
+        def frames(frame: WatchFrame) -> Iterable[WatchFrame]:
+            nonlocal seen
+            seen += 1
+            return (frame,) if seen <= after else ()
+
+        return Hooks(frames=frames)
+
+    return Fault("silence", hooks, verbs=WATCH)
+
+
+def cut_after_events(count: int) -> Fault:
+    """Send ``count`` events, initial ones included, then break the connection off.
+
+    In a watch that starts with more initial events than that, it is a cut inside them.
+
+    Raises:
+        ConfigError: ``count`` is not at least 1; ``drop_connection`` sends nothing at all.
+    """
+    if count < 1:
+        raise ConfigError(f"cannot cut after {count} events; use drop_connection to send nothing")
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        return Hooks(frames=_ending_after(count), sink=_CutAtTheEnd)
+
+    return Fault("cut after events", hooks, verbs=WATCH)
+
+
+def cut_inside_event(*, after: int = 0) -> Fault:
+    """Send ``after`` events and half of the next, then break the connection off mid-line."""
+    return _half_an_event("cut inside event", after, sink=True)
+
+
+def end_inside_event(*, after: int = 0) -> Fault:
+    """Send ``after`` events and half of the next, then end the answer as if all were well."""
+    return _half_an_event("end inside event", after, sink=False)
+
+
+def _half_an_event(name: str, after: int, *, sink: bool) -> Fault:
+    def half(frame: WatchFrame) -> Iterable[WatchFrame]:
+        line = frame.encode()
+        return (RawFrame(frame.type, line[: len(line) // 2], final=True),)
+
+    whole = _at_event(name, after, half)
+    if not sink:
+        return whole
+    return replace(
+        whole, hooks=lambda call, hits: replace(whole.hooks(call, hits), sink=_CutAtTheEnd)
+    )
+
+
+def malformed_event(*, after: int = 0) -> Fault:
+    """An event whose object is not JSON; the stream goes on after it."""
+    broken = b'{"metadata":{"name":"broken","labels":{'
+    return _at_event(
+        "malformed event", after, lambda frame: (WatchFrame("MODIFIED", broken), frame)
+    )
+
+
+def garbage_line(line: bytes = b"\x00\xffnot json at all\n", *, after: int = 0) -> Fault:
+    """A line that is no event; the stream goes on after it."""
+    return _at_event("garbage line", after, lambda frame: (RawFrame("", line), frame))
+
+
+def huge_event(size: int = 3_000_000, *, text: str = "é", after: int = 0) -> Fault:
+    """One event padded to at least ``size`` bytes in an annotation made of ``text``."""
+
+    def pad(document: dict[str, Any]) -> None:
+        annotations = document["metadata"].setdefault("annotations", {})
+        annotations["kinform.dev/padding"] = text * (size // len(text.encode()) + 1)
+
+    def padded(frame: WatchFrame) -> Iterable[WatchFrame]:
+        return (replace(frame, object=edited(frame.object, pad)),)
+
+    return _at_event("huge event", after, padded)
+
+
+def _at_event(name: str, after: int, then: FrameFilter) -> Fault:
+    """What ``then`` makes of the event that follows ``after`` others, bookmarks not counted."""
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        seen = 0
+
+        def frames(frame: WatchFrame) -> Iterable[WatchFrame]:
+            nonlocal seen
+            if is_bookmark(frame):
+                return (frame,)
+            seen += 1
+            return then(frame) if seen == after + 1 else (frame,)
+
+        return Hooks(frames=frames)
+
+    return Fault(name, hooks, verbs=WATCH)
+
+
+def _ending_after(count: int) -> FrameFilter:
+    seen = 0
+
+    def frames(frame: WatchFrame) -> Iterable[WatchFrame]:
+        nonlocal seen
+        if seen == count:
+            return ()
+        seen += 1
+        return (replace(frame, final=True) if seen == count else frame,)
+
+    return frames
+
+
+class _CutAtTheEnd(SinkAround):
+    async def finish(self) -> None:
+        self.cut()

@@ -1,0 +1,200 @@
+"""Faults in, interference with matching requests out: how many, from which on, until when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from kinform.api import GVR
+from kinform.errors import ConfigError
+from kinform.testing._calls import CallFilter
+from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink, WatchFrame
+from kinform.testing.faults._fault import Fault, Hooks
+
+
+class Injection:
+    """A fault that was injected. Leave the ``with`` block, or call ``remove``, to end it."""
+
+    def __init__(
+        self, fault: Fault, calls: CallFilter, *, times: int | None, after: int, faults: Faults
+    ) -> None:
+        self.fault = fault
+        self.hits = 0
+        """How many requests it hit."""
+        self._calls = calls
+        self._times = times
+        self._to_let_through = after
+        self._faults = faults
+
+    @property
+    def active(self) -> bool:
+        """Whether a request that matches would still be hit."""
+        return self._faults.has(self) and (self._times is None or self.hits < self._times)
+
+    def remove(self) -> None:
+        """Hit no more requests. One that was hit already stays hit. Idempotent."""
+        self._faults.remove(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return f"<Injection {self.fault.name}, hits={self.hits}, active={self.active}>"
+
+    def matches(self, call: Call) -> bool:
+        """Whether this is a request it waits for. Those to be let through first are counted."""
+        fault = self.fault
+        if not self.active or (fault.verbs and call.verb not in fault.verbs):
+            return False
+        if not self._calls.matches(call) or not fault.applies_to(call):
+            return False
+        if self._to_let_through:
+            self._to_let_through -= 1
+            return False
+        return True
+
+    def hit(self, call: Call) -> Hooks:
+        hooks = self.fault.hooks(call, self.hits)
+        self.hits += 1
+        return hooks
+
+
+class FaultyExchange:
+    """One request, and the faults that hit it. The first injected is nearest to the server."""
+
+    def __init__(self, call: Call, faults: Sequence[str], hooks: Sequence[Hooks]) -> None:
+        self.faults = tuple(faults)
+        self._hooks = hooks
+        for hook in hooks:
+            if hook.call is not None:
+                call = hook.call(call)
+        self.call = call
+
+    def sink(self, sink: Sink) -> Sink:
+        # The last is put around the network first, so it ends up nearest to the network.
+        for hook in reversed(self._hooks):
+            if hook.sink is not None:
+                sink = hook.sink(sink)
+        return sink
+
+    async def before(self, sink: Sink) -> bool:
+        for hook in self._hooks:
+            if hook.before is not None and await hook.before(self.call, sink):
+                return True
+        return False
+
+    def authenticated(self, user: str) -> None:
+        """Faults do not care who asks."""
+
+    def frames(self) -> FrameFilter | None:
+        filters = [hook.frames for hook in self._hooks if hook.frames is not None]
+        if not filters:
+            return None
+
+        def through_all(frame: WatchFrame) -> list[WatchFrame]:
+            frames = [frame]
+            for frame_filter in filters:
+                frames = [out for frame in frames for out in frame_filter(frame)]
+            return frames
+
+        return through_all
+
+    def listing(self, answer: ListAnswer) -> ListAnswer:
+        for hook in self._hooks:
+            if hook.listing is not None:
+                answer = hook.listing(answer)
+        return answer
+
+    def end(self) -> None:
+        """Nothing is held that would have to be given back."""
+
+
+class Faults:
+    """What goes wrong, where, and how often. ``ApiServer.faults`` is one of these."""
+
+    def __init__(self) -> None:
+        self._injections: list[Injection] = []
+
+    def inject(
+        self,
+        fault: Fault,
+        *,
+        verb: str | None = None,
+        resource: str | GVR | None = None,
+        namespace: str | None = None,
+        name: str | None = None,
+        path: str | None = None,
+        times: int | None = 1,
+        after: int = 0,
+        when: Callable[[Call], bool] | None = None,
+    ) -> Injection:
+        """Let ``fault`` hit the next requests that match all criteria.
+
+        Args:
+            fault: From ``kinform.testing.faults``.
+            verb: ``watch``, ``list``, …; ``None`` for all that the fault makes sense for.
+            resource: ``pods``, ``deployments.apps`` or a GVR.
+            namespace: The namespace in the path; an empty string is "across all namespaces".
+            name: The object's name in the path.
+            path: The whole path; ``*`` stands for anything.
+            times: How many requests to hit; ``None`` for all until it is removed.
+            after: How many matching requests to let through first.
+            when: Asked last, with the call.
+
+        Raises:
+            ConfigError: The criteria cannot match anything.
+        """
+        if times is not None and times < 1:
+            raise ConfigError(f"times={times} would hit nothing; give a number from 1, or None")
+        if after < 0:
+            raise ConfigError(
+                f"after={after}: the number of requests to let through is not below 0"
+            )
+        calls = CallFilter(verb, resource, namespace, name, path, when)
+        if verb is not None and fault.verbs and verb not in fault.verbs:
+            raise ConfigError(
+                f"the fault {fault.name!r} is for {' and '.join(sorted(fault.verbs))} alone"
+            )
+        injection = Injection(fault, calls, times=times, after=after, faults=self)
+        self._injections.append(injection)
+        return injection
+
+    def clear(self) -> None:
+        """Remove all faults."""
+        self._injections.clear()
+
+    def has(self, injection: Injection) -> bool:
+        return injection in self._injections
+
+    def remove(self, injection: Injection) -> None:
+        if injection in self._injections:
+            self._injections.remove(injection)
+
+    @property
+    def active(self) -> tuple[Injection, ...]:
+        """Those that still wait for requests."""
+        return tuple(injection for injection in self._injections if injection.active)
+
+    def begin(self, call: Call) -> FaultyExchange:
+        """One exchange, hit by every fault that matches; of those that answer, by the first."""
+        if not self._injections:
+            return FaultyExchange(call, (), ())
+        names: list[str] = []
+        hooks: list[Hooks] = []
+        answered = False
+        for injection in self.active:
+            if (answered and injection.fault.answers) or not injection.matches(call):
+                continue
+            hooks.append(injection.hit(call))
+            names.append(injection.fault.name)
+            answered = answered or injection.fault.answers
+        return FaultyExchange(call, names, hooks)

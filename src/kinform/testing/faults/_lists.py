@@ -1,0 +1,76 @@
+"""Lists that are legal and surprising, or broken: pages, kinds, items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from kinform.testing._list import encode_token
+from kinform.testing._seams import Call, ListAnswer
+from kinform.testing.faults._fault import LIST, Fault, Hooks
+from kinform.testing.faults._frames import edited
+
+_BEFORE_ALL_KEYS = "\0"
+
+
+def empty_page() -> Fault:
+    """A page without items, and a token that leads to what it should have had."""
+
+    def hooks(call: Call, hits: int) -> Hooks:
+        def listing(answer: ListAnswer) -> ListAnswer:
+            version = int(answer.metadata["resourceVersion"])
+            same_page = call.query.get("continue") or encode_token(version, _BEFORE_ALL_KEYS)
+            metadata = {"resourceVersion": str(version), "continue": same_page}
+            return replace(answer, metadata=metadata, items=())
+
+        return Hooks(listing=listing)
+
+    return Fault(
+        "empty page", hooks, verbs=LIST, applies_to=lambda call: call.query.get("limit") is not None
+    )
+
+
+def items_with_kind() -> Fault:
+    """Each item of the list says its kind and version, as those of custom resources do."""
+
+    def listing(answer: ListAnswer) -> ListAnswer:
+        kind = answer.kind.removesuffix("List")
+
+        def name_kind(item: dict[str, Any]) -> None:
+            item.setdefault("kind", kind)
+            item.setdefault("apiVersion", answer.api_version)
+
+        return replace(answer, items=_each(answer.items, name_kind))
+
+    return _list_fault("items with kind", listing)
+
+
+def items_without_kind() -> Fault:
+    """No item of the list says its kind and version, as those of built-in kinds do not."""
+
+    def forget_kind(item: dict[str, Any]) -> None:
+        item.pop("kind", None)
+        item.pop("apiVersion", None)
+
+    def listing(answer: ListAnswer) -> ListAnswer:
+        return replace(answer, items=_each(answer.items, forget_kind))
+
+    return _list_fault("items without kind", listing)
+
+
+def malformed_list() -> Fault:
+    """The last item of the list is not JSON, so the whole body is not."""
+
+    def listing(answer: ListAnswer) -> ListAnswer:
+        return replace(answer, items=(*answer.items, b'{"metadata":{"name":"broken"'))
+
+    return _list_fault("malformed list", listing)
+
+
+def _list_fault(name: str, listing: Callable[[ListAnswer], ListAnswer]) -> Fault:
+    return Fault(name, lambda call, hits: Hooks(listing=listing), verbs=LIST)
+
+
+def _each(items: Iterable[bytes], edit: Callable[[dict[str, Any]], None]) -> Iterator[bytes]:
+    return (edited(item, edit) for item in items)

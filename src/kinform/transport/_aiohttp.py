@@ -1,0 +1,166 @@
+"""Requests in, responses out, over aiohttp: with credentials, TLS, proxy and rate limit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+from weakref import WeakSet
+
+from ..errors import StateError, TransportError
+from ._proxy import choose_proxy
+from ._rate_limit import TokenBucket
+from ._tls import TlsContexts
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from ._aiohttp_response import AiohttpResponse
+    from ._base import Request
+    from ._config import ClusterConfig
+    from ._pem import CertificatePair
+
+logger = logging.getLogger("kinform.transport")
+
+_Identity = tuple[Mapping[str, str], "CertificatePair | None"]
+
+
+class AiohttpTransport:
+    """A ``Transport`` to the cluster of ``config``. Belongs to the loop of its first request.
+
+    A 401 makes it refresh the credentials and try once more. Certificates that change on disk
+    count for new connections; running streams keep theirs.
+    """
+
+    def __init__(self, config: ClusterConfig) -> None:
+        # aiohttp is slow to import; who only reads configurations should not pay for it.
+        from . import _aiohttp_response, _aiohttp_session
+
+        self._sessions = _aiohttp_session
+        self._new_response = _aiohttp_response.AiohttpResponse
+        self._config = config
+        self._credentials = config.credentials
+        self._secure = config.server.startswith("https:")
+        self._tls = TlsContexts(
+            certificate_authority=config.certificate_authority,
+            insecure_skip_tls_verify=config.insecure_skip_tls_verify,
+            name=config.name,
+        )
+        self._proxy = choose_proxy(
+            config.server, proxy_url=config.proxy_url, environment=os.environ
+        )
+        self._limiter = (
+            None if config.qps is None else TokenBucket(qps=config.qps, burst=config.burst)
+        )
+        self._common_headers = _common_headers(config)
+        self._session: aiohttp.ClientSession | None = None
+        # Weak: a response that its reader forgot must not live as long as we do.
+        self._open: WeakSet[AiohttpResponse] = WeakSet()
+        self._closed = False
+
+    async def send(self, request: Request) -> AiohttpResponse:
+        timeout = request.total_timeout
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        try:
+            async with asyncio.timeout_at(deadline):
+                if self._limiter is not None:
+                    await self._limiter.acquire()
+                return await self._send(request, deadline)
+        except TimeoutError as error:
+            raise TransportError(
+                f"{request.method} {self._config.server}{request.path}: "
+                f"no answer within {timeout:g} s"
+            ) from error
+
+    async def close(self) -> None:
+        self._closed = True
+        # Responses first: closing only the session would leave their readers waiting.
+        for response in tuple(self._open):
+            await response.close()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _send(self, request: Request, deadline: float | None) -> AiohttpResponse:
+        identity = await self._identity()
+        response = await self._exchange(request, identity, deadline)
+        if response.status != 401:
+            return response
+        try:
+            renewed = await self._renewed(identity)
+        except BaseException:
+            await response.close()
+            raise
+        if not renewed:
+            return response
+        await response.close()
+        logger.debug("401 from %s; trying once more with new credentials", self._config.name)
+        return await self._exchange(request, await self._identity(), deadline)
+
+    async def _identity(self) -> _Identity:
+        return await self._credentials.headers(), await self._credentials.client_certificate()
+
+    async def _renewed(self, refused: _Identity) -> bool:
+        """True if there are other credentials than the refused ones by now."""
+        return await self._identity() != refused or await self._credentials.refresh()
+
+    async def _exchange(
+        self, request: Request, identity: _Identity, deadline: float | None
+    ) -> AiohttpResponse:
+        self._check_open()
+        if self._session is None:
+            self._session = self._sessions.new_session()
+        headers, certificate = identity
+        exchange = self._sessions.Exchange(
+            method=request.method,
+            url=self._url(request),
+            headers=self._headers(request, headers),
+            body=request.body,
+            context=self._tls.current(certificate) if self._secure else None,
+            server_hostname=self._config.tls_server_name if self._secure else None,
+            proxy=self._proxy,
+        )
+        opened = await self._sessions.open_exchange(self._session, exchange)
+        response = self._new_response(
+            opened, action=exchange.action, deadline=deadline, on_close=self._open.discard
+        )
+        self._open.add(response)
+        if self._closed:
+            await response.close()
+            self._check_open()
+        return response
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StateError(f"the transport to {self._config.name} is closed")
+
+    def _url(self, request: Request) -> str:
+        # '%' stays: a caller may have escaped what only it knows to be part of a name.
+        url = self._config.server + quote(request.path, safe="/%:@!$&'()*+,;=~")
+        return f"{url}?{urlencode(request.query, quote_via=quote)}" if request.query else url
+
+    def _headers(self, request: Request, credentials: Mapping[str, str]) -> list[tuple[str, str]]:
+        """The caller's own headers win over ours of the same name."""
+        given = {name.lower() for name in request.headers}
+        ours = (*self._common_headers, *credentials.items())
+        if self._proxy is not None and not self._secure:
+            ours += tuple(self._proxy.headers.items())  # no CONNECT that could carry them
+        return [
+            *((name, value) for name, value in ours if name.lower() not in given),
+            *request.headers.items(),
+        ]
+
+    def __repr__(self) -> str:
+        return f"AiohttpTransport({self._config!r})"
+
+
+def _common_headers(config: ClusterConfig) -> tuple[tuple[str, str], ...]:
+    impersonation = config.impersonation.headers() if config.impersonation else ()
+    return (
+        ("User-Agent", config.user_agent),
+        ("Accept-Encoding", config.accept_encoding),
+        *impersonation,
+    )

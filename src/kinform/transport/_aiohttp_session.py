@@ -1,0 +1,184 @@
+"""One prepared request in, one open response out: all that touches an aiohttp session."""
+
+from __future__ import annotations
+
+import io
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from yarl import URL
+
+from ..errors import TransportError
+from ._aiohttp_errors import EXCHANGE_ERRORS, translated
+
+if TYPE_CHECKING:
+    import ssl
+
+    from ._proxy import Proxy
+
+# Long enough for bursts of requests, shorter than what servers and load balancers allow.
+_KEEPALIVE = 30.0
+_CONNECT_TIMEOUT = 30.0
+# How much may wait in memory before the server is slowed down, per stream.
+_READ_BUFFER = 512 * 1024
+# Warning headers and cookies of gateways can be long.
+_HEADER_LIMIT = 64 * 1024
+# aiohttp warns about larger bodies as bytes.
+_PLAIN_BODY_LIMIT = 1024 * 1024
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS = 5
+_REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS"))
+
+# A silent peer is found dead after 30 s + 6 x 10 s, and so is one that leaves data unacknowledged.
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 30),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 10),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 6),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 90_000),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request as it goes out."""
+
+    method: str
+    url: str
+    headers: Iterable[tuple[str, str]]
+    body: bytes | None
+    context: ssl.SSLContext | None
+    server_hostname: str | None
+    proxy: Proxy | None
+
+    @property
+    def action(self) -> str:
+        return f"{self.method} {self.url.partition('?')[0]}"
+
+
+def new_session() -> aiohttp.ClientSession:
+    """A session without limits, cookies or hidden decoding. Needs a running loop."""
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(_note_reuse)
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=_new_socket
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(
+            total=None, connect=_CONNECT_TIMEOUT, sock_connect=_CONNECT_TIMEOUT
+        ),
+        auto_decompress=False,
+        trust_env=False,
+        read_bufsize=_READ_BUFFER,
+        max_line_size=_HEADER_LIMIT,
+        max_field_size=_HEADER_LIMIT,
+        middlewares=(_without_silent_retry,),
+        trace_configs=[tracing],
+    )
+
+
+async def open_exchange(
+    session: aiohttp.ClientSession, exchange: Exchange
+) -> aiohttp.ClientResponse:
+    """The response once its headers are in, after redirects within the same server.
+
+    Raises:
+        TransportError: No answer came.
+    """
+    url = URL(exchange.url, encoded=True)
+    try:
+        for _ in range(_MOST_REDIRECTS):
+            response = await _send_once(session, exchange, url)
+            target = _redirect(exchange, response)
+            if target is None:
+                return response
+            response.close()
+            url = target
+    except _ConnectionDropped as error:
+        cause = error.__cause__ or error
+        uncertain = "" if exchange.method in _REPEATABLE else _UNCERTAIN
+        raise translated(cause, action=exchange.action, note=uncertain) from cause
+    except EXCHANGE_ERRORS as error:
+        raise translated(error, action=exchange.action) from error
+    raise TransportError(f"{exchange.action}: redirected more than {_MOST_REDIRECTS} times")
+
+
+async def _send_once(
+    session: aiohttp.ClientSession, exchange: Exchange, url: URL
+) -> aiohttp.ClientResponse:
+    """Send; and again if a connection from the pool turns out to be dead and repeating is safe."""
+    while True:
+        connection = SimpleNamespace(reused=False)
+        try:
+            return await session.request(
+                exchange.method,
+                url,
+                headers=list(exchange.headers),
+                data=_payload(exchange.body),
+                allow_redirects=False,
+                ssl=exchange.context if exchange.context is not None else True,
+                server_hostname=exchange.server_hostname,
+                proxy=exchange.proxy.url if exchange.proxy else None,
+                proxy_headers=exchange.proxy.headers if exchange.proxy else None,
+                trace_request_ctx=connection,
+            )
+        except _ConnectionDropped:
+            if not connection.reused or exchange.method not in _REPEATABLE:
+                raise
+
+
+class _ConnectionDropped(aiohttp.ClientError):
+    """The connection was there, and went before the answer came."""
+
+
+_UNCERTAIN = "; the request may or may not have been carried out"
+
+
+async def _without_silent_retry(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Keep aiohttp from repeating a request on its own: it would repeat a PUT or DELETE too."""
+    try:
+        return await handler(request)
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _ConnectionDropped from error
+
+
+async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    context.trace_request_ctx.reused = True
+
+
+def _redirect(exchange: Exchange, response: aiohttp.ClientResponse) -> URL | None:
+    """Where to go on. Never to another server: that one must not see our credentials."""
+    location = response.headers.get("Location")
+    if response.status not in _REDIRECTS or exchange.method not in _REPEATABLE or not location:
+        return None
+    try:
+        target = response.url.join(URL(location))
+    except ValueError:
+        return None
+    return target if target.origin() == response.url.origin() else None
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    if body is None or len(body) <= _PLAIN_BODY_LIMIT:
+        return body
+    return io.BytesIO(body)
+
+
+def _new_socket(address: Any) -> socket.socket:
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    for level, name, value in _SOCKET_OPTIONS:
+        option = getattr(socket, name, None)  # not every system has them all
+        if option is not None:
+            made.setsockopt(level, option, value)
+    return made

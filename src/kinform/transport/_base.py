@@ -1,0 +1,69 @@
+"""The seam between verbs and bytes: a request in, a response whose body is a stream out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, relative to the cluster's address. The transport adds the credentials."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = field(default=None, repr=False)
+    total_timeout: float | None = None
+    """Seconds for the whole exchange; ``None`` leaves it open, as a watch must."""
+
+
+class Response(Protocol):
+    """An answer whose headers are in and whose body is still on the wire.
+
+    Bodies come out as the server meant them: content encodings are undone here.
+    """
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Response headers; look-ups ignore case."""
+        ...
+
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body.
+
+        Raises:
+            ResponseTooLargeError: It is larger than ``limit`` bytes.
+            TransportError: It broke off, timed out, or is not the encoding it claims.
+        """
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives, in pieces of any size. Raises TransportError if it breaks off."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connection back, or drop it if the body was not read to its end. Idempotent."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries requests to one cluster. Safe for any number of concurrent requests."""
+
+    async def send(self, request: Request) -> Response:
+        """The response once its headers are in, whatever its status.
+
+        Raises:
+            TransportError: No answer came. Other requests are unaffected.
+            ConfigError: The credentials cannot be had.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Drop all connections. Idempotent."""
+        ...

@@ -1,0 +1,202 @@
+"""Tokens, passwords and certificates in; headers and client certificates out. Never shown."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import ConfigError
+from ._pem import CertificatePair, PemReader, PemSource
+
+logger = logging.getLogger("kinform.transport")
+
+# Kubelets replace projected tokens well before they expire; a minute is what client-go allows.
+_TOKEN_FILE_PERIOD = 60.0
+
+
+class Credentials(Protocol):
+    """Says who is asking. May be shared by any number of clients, also on different loops."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers to add to a request now.
+
+        Raises:
+            ConfigError: The credentials cannot be had.
+        """
+        ...
+
+    async def client_certificate(self) -> CertificatePair | None:
+        """The certificate to show in new TLS handshakes, if any.
+
+        Raises:
+            ConfigError: The credentials cannot be had.
+        """
+        ...
+
+    async def refresh(self) -> bool:
+        """Get new credentials, as the server has refused these. True if they are different now.
+
+        Raises:
+            ConfigError: The credentials cannot be had.
+        """
+        ...
+
+
+class Anonymous:
+    """Nobody in particular."""
+
+    async def headers(self) -> Mapping[str, str]:
+        return {}
+
+    async def client_certificate(self) -> CertificatePair | None:
+        return None
+
+    async def refresh(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "Anonymous()"
+
+
+class StaticToken(Anonymous):
+    """A bearer token that never changes."""
+
+    def __init__(self, token: str) -> None:
+        self._headers = bearer(token, origin="the token")
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    def __repr__(self) -> str:
+        return "StaticToken(***)"
+
+
+class TokenFile(Anonymous):
+    """A bearer token kept in a file that somebody else renews.
+
+    Read again after a minute and when the server refuses the token. While the file cannot be
+    read, the last token stays in use.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._headers: Mapping[str, str] | None = None
+        self._read_at = 0.0
+
+    async def headers(self) -> Mapping[str, str]:
+        now = asyncio.get_running_loop().time()
+        # A clock behind the last reading belongs to another loop: read again.
+        if self._headers is None or not 0 <= now - self._read_at < _TOKEN_FILE_PERIOD:
+            self._headers = self._read()
+            self._read_at = now
+        return self._headers
+
+    async def refresh(self) -> bool:
+        before = self._headers
+        self._headers = self._read()
+        self._read_at = asyncio.get_running_loop().time()
+        return self._headers != before
+
+    def _read(self) -> Mapping[str, str]:
+        try:
+            return bearer(self._path.read_text("utf-8"), origin=f"the token file {self._path}")
+        except (OSError, UnicodeDecodeError) as error:
+            if self._headers is not None:
+                logger.warning(
+                    "cannot read the token file %s, the last token stays in use: %s",
+                    self._path,
+                    type(error).__name__,
+                )
+                return self._headers
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise ConfigError(f"cannot read the token file {self._path}: {reason}") from error
+        except ConfigError as error:
+            if self._headers is None:
+                raise
+            logger.warning("%s; the last token stays in use", error)
+            return self._headers
+
+    def __repr__(self) -> str:
+        return f"TokenFile({str(self._path)!r})"
+
+
+class BasicAuth(Anonymous):
+    """A user name and a password."""
+
+    def __init__(self, username: str, password: str) -> None:
+        if ":" in username:
+            raise ConfigError("a user name for basic authentication must not contain ':'")
+        pair = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
+        self._username = username
+        self._headers = {"Authorization": f"Basic {pair}"}
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    def __repr__(self) -> str:
+        return f"BasicAuth({self._username!r}, ***)"
+
+
+class ClientCertificate(Anonymous):
+    """A TLS client certificate and its key: paths, or PEM as ``bytes``. Files may rotate."""
+
+    def __init__(self, certificate: PemSource, key: PemSource) -> None:
+        self._certificate = PemReader(certificate, what="client certificate")
+        self._key = PemReader(key, what="client key")
+
+    async def client_certificate(self) -> CertificatePair | None:
+        return CertificatePair(self._certificate.read(), self._key.read())
+
+    async def refresh(self) -> bool:
+        # The files are looked at before every request; there is nothing newer to be had.
+        return False
+
+    def __repr__(self) -> str:
+        return f"ClientCertificate({self._certificate.label})"
+
+
+class CombinedCredentials:
+    """Several at once: the first to give headers gives them all, likewise the certificate."""
+
+    def __init__(self, *parts: Credentials) -> None:
+        self._parts = parts
+
+    async def headers(self) -> Mapping[str, str]:
+        for part in self._parts:
+            headers = await part.headers()
+            if headers:
+                return headers
+        return {}
+
+    async def client_certificate(self) -> CertificatePair | None:
+        for part in self._parts:
+            pair = await part.client_certificate()
+            if pair is not None:
+                return pair
+        return None
+
+    async def refresh(self) -> bool:
+        changed = [await part.refresh() for part in self._parts]
+        return any(changed)
+
+    def __repr__(self) -> str:
+        return f"CombinedCredentials({', '.join(map(repr, self._parts))})"
+
+
+def bearer(token: str, *, origin: str) -> Mapping[str, str]:
+    """The header for a token, without the white space that files bring along.
+
+    Raises:
+        ConfigError: It cannot be a token. The message does not show it.
+    """
+    token = token.strip()
+    if not token:
+        raise ConfigError(f"{origin} is empty")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(f"{origin} holds characters that a token cannot have (a line break?)")
+    return {"Authorization": f"Bearer {token}"}

@@ -1,0 +1,106 @@
+"""What an exec plugin printed in, a token or a client certificate with its expiry out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import ConfigError
+from ._credentials import bearer
+from ._pem import CertificatePair
+
+EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecCredential:
+    """The ``status`` of one answer. Never shown."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    certificate: CertificatePair | None = field(repr=False)
+    expires_at: float | None
+    """Seconds since the epoch; ``None`` if the plugin did not say."""
+
+
+def parse_exec_credential(output: bytes, *, api_version: str, plugin: str) -> ExecCredential:
+    """Read an ``ExecCredential``.
+
+    Raises:
+        ConfigError: It is not one. The message says why, and never shows what was printed.
+    """
+    try:
+        answer = json.loads(output)
+    except (ValueError, RecursionError):
+        # Without its cause on purpose: that one holds the document, which may hold a secret.
+        reason = "nothing" if not output.strip() else "something that is not JSON"
+        raise _rubbish(plugin, f"printed {reason} on stdout, not an ExecCredential") from None
+    if not isinstance(answer, dict):
+        raise _rubbish(plugin, f"printed a JSON {_json_type(answer)}, not an ExecCredential")
+    if answer.get("kind") != "ExecCredential":
+        raise _rubbish(plugin, f"printed kind {answer.get('kind')!r}, not 'ExecCredential'")
+    if answer.get("apiVersion") != api_version:
+        raise _rubbish(
+            plugin,
+            f"printed apiVersion {answer.get('apiVersion')!r}, but the kubeconfig asks for "
+            f"{api_version!r}; make the two agree",
+        )
+    status = answer.get("status")
+    if not isinstance(status, dict):
+        raise _rubbish(plugin, "printed an ExecCredential without a status")
+    return _parse_status(status, plugin)
+
+
+def _parse_status(status: Mapping[str, Any], plugin: str) -> ExecCredential:
+    token = _text(status, "token", plugin)
+    certificate = _text(status, "clientCertificateData", plugin)
+    key = _text(status, "clientKeyData", plugin)
+    if certificate and not key:
+        raise _rubbish(plugin, "printed clientCertificateData without clientKeyData")
+    if key and not certificate:
+        raise _rubbish(plugin, "printed clientKeyData without clientCertificateData")
+    if not token and not certificate:
+        raise _rubbish(plugin, "printed a status with neither a token nor a client certificate")
+    return ExecCredential(
+        headers=bearer(token, origin=f"the token of {plugin}") if token else {},
+        certificate=CertificatePair(certificate.encode(), key.encode()) if certificate else None,
+        expires_at=_timestamp(_text(status, "expirationTimestamp", plugin), plugin),
+    )
+
+
+def _text(status: Mapping[str, Any], name: str, plugin: str) -> str:
+    value = status.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _rubbish(plugin, f"printed status.{name} as {_json_type(value)}, not as a string")
+    return value
+
+
+def _timestamp(text: str, plugin: str) -> float | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise _rubbish(
+            plugin,
+            f"printed expirationTimestamp {text[:40]!r}, which is not an RFC 3339 time "
+            "such as 2030-01-31T12:00:00Z",
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
+
+
+def _json_type(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
+    return names.get(type(value), "object")
+
+
+def _rubbish(plugin: str, what: str) -> ConfigError:
+    return ConfigError(f"{plugin} {what}")

@@ -1,0 +1,135 @@
+"""Encoded body bytes in, cut anywhere; decoded pieces out: gzip, deflate, identity."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from ..errors import TransportError
+
+if TYPE_CHECKING:
+    from zlib import _Decompress
+
+# The most that one step may inflate to, so that a bomb meets its reader's limit piece by piece.
+_PIECE = 256 * 1024
+# zlib copies what lies behind the end of a member. Servers end a member at every flush, so one
+# read can hold thousands; small windows keep that copying linear.
+_WINDOW = 8 * 1024
+
+_GZIP_FORMAT = 31
+_ZLIB_FORMAT = 15
+_RAW_FORMAT = -15
+
+
+class ContentDecoder(Protocol):
+    """Undoes one content encoding, as the bytes come."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What can be decoded so far, in pieces of bounded size; never an empty piece.
+
+        Raises:
+            TransportError: The bytes are not in the encoding that was declared.
+        """
+        ...
+
+    def finish(self) -> None:
+        """Say that the body is over.
+
+        Raises:
+            TransportError: It is over too early: the encoding has an end, and it did not come.
+        """
+        ...
+
+
+def decoder_for(content_encoding: str | None, *, action: str) -> ContentDecoder:
+    """The decoder for a ``Content-Encoding`` header. Errors start with ``action``.
+
+    Raises:
+        TransportError: It is an encoding that nobody asked for.
+    """
+    encoding = (content_encoding or "").strip().lower()
+    if encoding in ("", "identity"):
+        return IdentityDecoder()
+    if encoding in ("gzip", "x-gzip"):
+        return InflatingDecoder("gzip", action=action)
+    if encoding == "deflate":
+        return InflatingDecoder("deflate", action=action)
+    raise TransportError(
+        f"{action}: the body is encoded as {encoding!r}, which nobody asked for; "
+        "a proxy in between may have changed it"
+    )
+
+
+class IdentityDecoder:
+    """Passes bytes through."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if data:
+            yield data
+
+    def finish(self) -> None:
+        pass
+
+
+class InflatingDecoder:
+    """Inflates gzip (any number of members) or deflate (with or without its header)."""
+
+    def __init__(self, encoding: str, *, action: str) -> None:
+        self._action = action
+        self._encoding = encoding
+        self._member: _Decompress | None = None
+        self._ended_members = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        pieces: list[bytes] = []
+        size = 0
+        for start in range(0, len(data), _WINDOW):
+            for output in self._inflate(data[start : start + _WINDOW]):
+                pieces.append(output)
+                size += len(output)
+                if size >= _PIECE:
+                    yield b"".join(pieces)
+                    pieces, size = [], 0
+        if pieces:
+            yield b"".join(pieces)
+
+    def finish(self) -> None:
+        if self._member is not None:
+            raise TransportError(
+                f"{self._action}: the {self._encoding} body broke off before its end"
+            )
+
+    def _inflate(self, window: bytes) -> Iterator[bytes]:
+        while True:
+            if self._member is None:
+                if not window:
+                    return
+                self._member = zlib.decompressobj(self._format_of(window))
+            try:
+                output = self._member.decompress(window, _PIECE)
+            except zlib.error as error:
+                raise TransportError(
+                    f"{self._action}: the body is not valid {self._encoding}: {error}"
+                ) from error
+            if output:
+                yield output
+            if self._member.eof:
+                window = self._member.unused_data
+                self._member = None
+                self._ended_members += 1
+            elif len(output) < _PIECE:
+                return
+            else:
+                # A full step may hold back output even when it has eaten all input.
+                window = self._member.unconsumed_tail
+
+    def _format_of(self, window: bytes) -> int:
+        if self._encoding == "gzip":
+            return _GZIP_FORMAT
+        if self._ended_members:
+            raise TransportError(f"{self._action}: rubbish follows the end of the deflate body")
+        # RFC 9110 means zlib's format, but some servers send it bare. A zlib stream starts with
+        # method 8 and a window of at most 32 KiB; no sane bare stream does.
+        first = window[0]
+        return _ZLIB_FORMAT if first & 0x0F == 8 and first >> 4 <= 7 else _RAW_FORMAT

@@ -1,0 +1,56 @@
+"""Whom to act as in, ``Impersonate-*`` headers out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_letters, digits
+
+from ..errors import ConfigError
+
+# What RFC 9110 allows in a header name, without the '%' that the escape itself uses.
+_PLAIN = frozenset((ascii_letters + digits + "!#$&'*+-.^_`|~").encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impersonation:
+    """Act as somebody else, if the server's RBAC lets us."""
+
+    user: str
+    uid: str = ""
+    groups: Sequence[str] = ()
+    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.user:
+            raise ConfigError(
+                "impersonation needs a user: uid, groups and extra only go along with one"
+            )
+        if isinstance(self.groups, str):
+            raise ConfigError("impersonation groups must be a list of strings, not one string")
+        for name, values in self.extra.items():
+            if isinstance(values, str):
+                raise ConfigError(
+                    f"impersonation extra {name!r} must be a list of strings, not one string"
+                )
+        for name, value in self.headers():
+            if not value.isprintable():
+                raise ConfigError(f"the value for {name} holds a line break or control character")
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Names may come more than once: a header per group and per extra value."""
+        found = [("Impersonate-User", self.user)]
+        if self.uid:
+            found.append(("Impersonate-Uid", self.uid))
+        found += [("Impersonate-Group", group) for group in self.groups]
+        found += [
+            (f"Impersonate-Extra-{_escape(name)}", value)
+            for name, values in self.extra.items()
+            for value in values
+        ]
+        return tuple(found)
+
+
+def _escape(name: str) -> str:
+    """Percent-encode what a header name cannot hold, as the server decodes it."""
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in name.encode())

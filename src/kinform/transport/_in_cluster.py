@@ -1,0 +1,64 @@
+"""A pod's environment and its mounted service account in, a ``ClusterConfig`` out."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import ConfigError
+from ._config import ClusterConfig
+from ._credentials import TokenFile
+
+logger = logging.getLogger("kinform.transport")
+
+
+def missing_in_cluster(
+    folder: str | os.PathLike[str], environment: Mapping[str, str]
+) -> str | None:
+    """Why this is not a pod with a service account, or ``None`` if it is one."""
+    for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        if not environment.get(name):
+            return f"{name} is not set"
+    token = Path(folder) / "token"
+    return None if token.is_file() else f"{token} is not there"
+
+
+def in_cluster_config(
+    folder: str | os.PathLike[str], environment: Mapping[str, str]
+) -> ClusterConfig:
+    """The configuration that the kubelet gives every pod.
+
+    Raises:
+        ConfigError: Something of it is missing; names it.
+    """
+    missing = missing_in_cluster(folder, environment)
+    if missing is not None:
+        raise ConfigError(
+            f"not in a pod with a service account: {missing}; "
+            "use a kubeconfig, or mount the token (automountServiceAccountToken)"
+        )
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    authority: Path | None = Path(folder) / "ca.crt"
+    if authority is not None and not authority.is_file():
+        logger.warning("%s is not there; the system's certificate authorities count", authority)
+        authority = None
+    return ClusterConfig(
+        server=f"https://{f'[{host}]' if ':' in host else host}"
+        f":{environment['KUBERNETES_SERVICE_PORT']}",
+        certificate_authority=authority,
+        credentials=TokenFile(Path(folder) / "token"),
+        namespace=_namespace(folder, environment),
+        name="the pod's service account",
+    )
+
+
+def _namespace(folder: str | os.PathLike[str], environment: Mapping[str, str]) -> str:
+    named = environment.get("POD_NAMESPACE", "").strip()
+    if named:
+        return named
+    try:
+        return (Path(folder) / "namespace").read_text("utf-8").strip() or "default"
+    except (OSError, UnicodeDecodeError):
+        return "default"

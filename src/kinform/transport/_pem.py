@@ -1,0 +1,64 @@
+"""A path or inline bytes in, PEM bytes out; a file is read again when it changes on disk."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from ..errors import ConfigError
+
+logger = logging.getLogger("kinform.transport")
+
+PemSource: TypeAlias = "str | os.PathLike[str] | bytes"
+"""Where PEM comes from: a path, or the PEM itself as ``bytes``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePair:
+    """A client certificate (with its chain) and its private key, as PEM. Never shown."""
+
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+
+
+class PemReader:
+    """Reads one source. Cheap to ask often: an unchanged file costs one ``stat``."""
+
+    def __init__(self, source: PemSource, *, what: str) -> None:
+        self._path = None if isinstance(source, bytes) else Path(source)
+        self._content = source if isinstance(source, bytes) else None
+        self._stamp: tuple[int, int, int] | None = None
+        self.label = f"{what} ({self._path or 'inline'})"
+
+    def read(self) -> bytes:
+        """The current content. Once it was there, a file that cannot be read keeps its last one.
+
+        Raises:
+            ConfigError: The file cannot be read, and never could.
+        """
+        if self._path is None:
+            assert self._content is not None
+            return self._content
+        try:
+            # A mounted Secret rotates by swapping a symlink: that changes the inode.
+            status = os.stat(self._path)
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if self._content is None or stamp != self._stamp:
+                content = self._path.read_bytes()
+                if self._content is not None and content != self._content:
+                    logger.info("%s changed on disk", self.label)
+                self._content, self._stamp = content, stamp
+        except OSError as error:
+            if self._content is None:
+                raise ConfigError(
+                    f"cannot read {self.label}: {error.strerror or error}; "
+                    "check the path and the permissions"
+                ) from error
+            logger.debug("%s cannot be read now, the last content stays in use", self.label)
+        return self._content
+
+    def __repr__(self) -> str:
+        return f"<PemReader {self.label}>"

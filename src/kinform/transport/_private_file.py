@@ -1,0 +1,36 @@
+"""Private bytes in, a file that nobody else can open out. In memory where the system allows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+
+def scratch_file() -> BinaryIO:
+    """A nameless file, gone when closed: for the output of a process that prints secrets."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("kinform", os.MFD_CLOEXEC), "w+b")
+    import tempfile
+
+    return cast(BinaryIO, tempfile.TemporaryFile())  # the caller closes it
+
+
+@contextmanager
+def readable_path(data: bytes) -> Iterator[str]:
+    """A path under which this process can read ``data`` inside the block, and nowhere after it."""
+    if hasattr(os, "memfd_create"):
+        with scratch_file() as file:
+            path = f"/proc/self/fd/{file.fileno()}"
+            if os.path.exists(path):
+                file.write(data)
+                file.flush()
+                yield path
+                return
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as named:  # created with mode 0600
+        named.write(data)
+        named.flush()
+        yield named.name

@@ -1,0 +1,16 @@
+"""The committed resource table is what a real server says today."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools import generate_resources
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.timeout(300)
+def test_regenerating_from_a_real_server_gives_identical_bytes() -> None:
+    discovery = generate_resources.Discovery.from_real_cluster()
+
+    assert generate_resources.render(discovery) == generate_resources.OUTPUT.read_text("utf-8")

@@ -1,0 +1,144 @@
+"""Watch events in; the picture and the news that come of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinform.cli._demo_cluster import DEPLOYMENTS, NODES, PODS, Mood, Picture
+from kinform.objects import Unstructured
+
+
+def _pod(name: str = "web-1", **changes: Any) -> Unstructured:
+    metadata = {"name": name, "namespace": "shop", "resourceVersion": "5"}
+    if changes.get("leaving"):
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec = {"nodeName": changes["node"]} if "node" in changes else {}
+    status: dict[str, Any] = {"phase": changes.get("phase", "Pending")}
+    if "ready" in changes:
+        status["conditions"] = [{"type": "Ready", "status": str(changes["ready"])}]
+    if "crashed" in changes:
+        state = {"waiting": {"reason": "CrashLoopBackOff"}}
+        status["containerStatuses"] = [{"restartCount": changes["crashed"], "state": state}]
+    return Unstructured(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+    )
+
+
+def _deployment(*, tag: str = "1.0", wanted: int = 3, ready: int = 3) -> Unstructured:
+    return Unstructured(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "6"},
+            "spec": {
+                "replicas": wanted,
+                "template": {"spec": {"containers": [{"image": f"r.example:443/web:{tag}"}]}},
+            },
+            "status": {"readyReplicas": ready},
+        }
+    )
+
+
+def _node(*, ready: bool) -> Unstructured:
+    return Unstructured(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "node-1", "resourceVersion": "7"},
+            "status": {"conditions": [{"type": "Ready", "status": str(ready)}]},
+        }
+    )
+
+
+def _told(picture: Picture, gvr: Any, event: str, obj: Unstructured) -> tuple[str, Mood] | None:
+    news = picture.apply(gvr, event, obj)
+    return None if news is None else (f"{news.subject} {news.text}", news.mood)
+
+
+def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
+    picture = Picture()
+
+    told = [
+        _told(picture, PODS, "ADDED", _pod()),
+        _told(picture, PODS, "MODIFIED", _pod(node="node-1")),
+        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", ready=True)),
+        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", crashed=2)),
+        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", ready=False)),
+        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", leaving=True)),
+        _told(picture, PODS, "DELETED", _pod(node="node-1", phase="Running", leaving=True)),
+    ]
+
+    assert told == [
+        ("pod shop/web-1 was created", Mood.WAITING),
+        ("pod shop/web-1 goes to node-1", Mood.WAITING),
+        ("pod shop/web-1 is running", Mood.GOOD),
+        ("pod shop/web-1 crashed, restart 2", Mood.BAD),
+        ("pod shop/web-1 is running, not ready", Mood.BAD),
+        ("pod shop/web-1 is terminating", Mood.LEAVING),
+        ("pod shop/web-1 is gone", Mood.LEAVING),
+    ]
+    assert picture.pods == {}
+    assert picture.changes == 7
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        (_deployment(tag="1.1"), ("deployment shop/web rolls from 1.0 to 1.1", Mood.WAITING)),
+        (_deployment(wanted=5), ("deployment shop/web scales from 3 to 5", Mood.WAITING)),
+        (_deployment(ready=2), None),
+    ],
+    ids=["rolled", "scaled", "less ready"],
+)
+def test_a_deployment_tells_what_changed(new: Unstructured, told: tuple[str, Mood] | None) -> None:
+    picture = Picture()
+    picture.replace(DEPLOYMENTS, [_deployment()])
+
+    assert _told(picture, DEPLOYMENTS, "MODIFIED", new) == told
+
+
+def test_a_deployment_tells_when_it_is_complete_again() -> None:
+    picture = Picture()
+    picture.replace(DEPLOYMENTS, [_deployment(ready=2)])
+
+    told = _told(picture, DEPLOYMENTS, "MODIFIED", _deployment(ready=3))
+
+    assert told == ("deployment shop/web is complete, 3 of 3", Mood.GOOD)
+
+
+def test_a_node_tells_when_it_goes_silent_and_when_it_is_back() -> None:
+    picture = Picture()
+
+    told = [
+        _told(picture, NODES, "ADDED", _node(ready=True)),
+        _told(picture, NODES, "MODIFIED", _node(ready=True)),
+        _told(picture, NODES, "MODIFIED", _node(ready=False)),
+        _told(picture, NODES, "MODIFIED", _node(ready=True)),
+        _told(picture, NODES, "DELETED", _node(ready=True)),
+    ]
+
+    assert told == [
+        ("node node-1 joined", Mood.GOOD),
+        None,
+        ("node node-1 stopped answering", Mood.BAD),
+        ("node node-1 is back", Mood.GOOD),
+        ("node node-1 is gone", Mood.LEAVING),
+    ]
+
+
+def test_a_list_replaces_what_was_there() -> None:
+    picture = Picture()
+    picture.replace(PODS, [_pod("a"), _pod("b")])
+
+    picture.replace(PODS, [_pod("b")])
+
+    assert list(picture.pods) == ["shop/b"]
+
+
+def test_a_bookmark_moves_the_resource_version_and_is_no_change() -> None:
+    picture = Picture()
+
+    assert picture.apply(PODS, "BOOKMARK", _pod()) is None
+    assert (picture.resource_version, picture.changes, picture.pods) == ("5", 0, {})

@@ -1,0 +1,248 @@
+"""The bytes of a watch, however they are cut, give the same frames."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinform.client import EventType, Frame
+from kinform.client._framing import FrameDecoder, LineSplitter
+from kinform.errors import ApiError, DecodeError, ExpiredError, WatchError
+from kinform.objects import JSON, Unstructured
+from tests.support.answers import event, pod, status
+
+DECODER = FrameDecoder(JSON)
+FAST = b'{"type":"ADDED","object":'
+
+
+def lines_of(chunks: Iterable[bytes], limit: int = 1 << 30) -> list[bytes]:
+    splitter = LineSplitter(limit)
+    found = [line for chunk in chunks for line in splitter.feed(chunk)]
+    rest = splitter.rest()
+    return [*found, rest] if rest else found
+
+
+def said(frame: Frame) -> tuple[Any, ...]:
+    """A frame as something that compares."""
+    tree = None if frame.record is None else Unstructured.over(frame.record).to_dict()
+    head = None if frame.record is None else (frame.record.head, frame.record.gvk)
+    return frame.type, tree, head, type(frame.error), str(frame.error), frame.payload
+
+
+texts = st.text(max_size=20) | st.sampled_from(
+    ["\u0085", "\u2028", "\u2029", "é", "🐳", "}", '"\n\\']
+)
+objects = st.builds(
+    lambda name, labels, note, rv: {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "resourceVersion": str(rv),
+            "labels": labels,
+            "annotations": {"note": note},
+        },
+    },
+    texts,
+    st.dictionaries(texts, texts, max_size=3),
+    texts,
+    st.integers(0, 2**70),
+)
+events = st.builds(
+    lambda type, obj, ascii: (
+        json.dumps({"type": type, "object": obj}, separators=(",", ":"), ensure_ascii=ascii)
+        .encode("utf-8", "surrogatepass")
+        .replace(b"\r", b"")
+    ),
+    st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]),
+    objects,
+    st.booleans(),
+)
+
+
+@given(st.lists(events, max_size=6), st.data())
+def test_frames_do_not_depend_on_where_the_bytes_are_cut(lines: list[bytes], data: Any) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=12).map(sorted))
+    edges = [0, *cuts, len(stream)]
+    chunks = [stream[start:end] for start, end in itertools.pairwise(edges)]
+    assert lines_of(chunks) == lines
+    assert [said(DECODER.decode(line)) for line in lines_of(chunks)] == [
+        said(DECODER.decode(line)) for line in lines
+    ]
+
+
+@given(st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), objects)
+def test_the_fast_path_and_the_general_one_agree(type: str, obj: dict[str, Any]) -> None:
+    compact = json.dumps({"type": type, "object": obj}, separators=(",", ":"))
+    fast = DECODER.decode(compact.encode())
+    assert fast.record is not None
+    others = [
+        json.dumps({"type": type, "object": obj}),
+        json.dumps({"object": obj, "type": type}, separators=(",", ":")),
+        json.dumps({"type": type, "object": obj, "more": {"x": [1]}}, separators=(",", ":")),
+        json.dumps({"more": 1, "type": type, "object": obj}, separators=(",", ":")),
+        json.dumps({"type": type, "object": obj}, indent=2).replace("\n", ""),
+        f"{compact}  ",
+        f" {compact}",
+        f"{compact}\r",
+    ]
+    for other in others:
+        frame = DECODER.decode(other.encode())
+        assert frame.type == fast.type
+        assert frame.record is not None
+        assert frame.record.head == fast.record.head
+        assert frame.record.gvk == fast.record.gvk
+        assert Unstructured.over(frame.record) == Unstructured.over(fast.record)
+
+
+def test_every_single_cut_of_a_stream_with_wide_characters_is_harmless() -> None:
+    note = {"annotations": {"note": "a\u0085b\u2028c é 🐳"}}
+    obj = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", **note}}
+    line = json.dumps({"type": "ADDED", "object": obj}, ensure_ascii=False).encode()
+    stream = line + b"\n" + line + b"\n"
+    for cut in range(len(stream) + 1):
+        assert lines_of([stream[:cut], stream[cut:]]) == [line, line]
+    assert lines_of(stream[at : at + 1] for at in range(len(stream))) == [line, line]
+
+
+@pytest.mark.parametrize("character", ["\u0085", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\r"])
+def test_only_a_newline_ends_a_line(character: str) -> None:
+    line = f"a{character}b".encode()
+    assert lines_of([line + b"\n" + line]) == [line, line]
+
+
+def test_unicode_line_ends_inside_strings_survive() -> None:
+    obj = pod("a")
+    obj["metadata"]["annotations"] = {"note": "one\u0085two\u2028three"}
+    line = json.dumps({"type": "ADDED", "object": obj}, ensure_ascii=False).encode()
+    frame = DECODER.decode(line)
+    assert frame.record is not None
+    assert Unstructured.over(frame.record).annotations == {"note": "one\u0085two\u2028three"}
+
+
+def test_a_long_line_takes_linear_time() -> None:
+    def seconds(size: int) -> float:
+        piece = b"x" * 512
+        best = float("inf")
+        for _ in range(3):
+            splitter = LineSplitter(1 << 30)
+            started = time.process_time()
+            for _ in range(size // len(piece)):
+                splitter.feed(piece)
+            assert len(splitter.feed(b"\n")[0]) == size
+            best = min(best, time.process_time() - started)
+        return best
+
+    # Four times the bytes: four times the time if linear, sixteen times if quadratic.
+    assert seconds(8 << 20) < 9 * seconds(2 << 20) + 0.005
+
+
+def test_a_line_of_3_mb_is_one_event() -> None:
+    line = event("MODIFIED", pod("big", data={"blob": "x" * 3_000_000}))
+    chunks = [line[at : at + 65536] for at in range(0, len(line), 65536)]
+    (whole,) = lines_of(chunks)
+    frame = DECODER.decode(whole)
+    assert frame.type is EventType.MODIFIED
+    assert frame.record is not None
+    assert len(Unstructured.over(frame.record)["data"]["blob"]) == 3_000_000
+
+
+@pytest.mark.parametrize("size", [1, 3, 100, 101, 4096])
+def test_a_line_beyond_the_limit_is_refused_however_it_is_cut(size: int) -> None:
+    stream = b"x" * 101 + b"\n"
+    chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+    with pytest.raises(WatchError, match="longer than 100 bytes; raise max_body_size"):
+        lines_of(chunks, limit=100)
+
+
+def test_a_line_of_exactly_the_limit_is_fine() -> None:
+    line = b"x" * 100
+    assert lines_of([line + b"\n" + line + b"\n"], limit=100) == [line, line]
+    assert lines_of([line[:50], line[50:] + b"\n"], limit=100) == [line]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"<html>",
+        b'{"type":"ADDED"}',
+        b'{"object":{}}',
+        b'{"type":1,"object":{}}',
+        b'{"type":"\xff","object":{}}',
+        b'{"type":"EXPLODED","object":{}}',
+        b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}',
+        b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}}',
+        b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}x',
+        b'{"type":"ADDED","object":' + b"[" * 100_000,
+    ],
+)
+def test_a_line_that_is_no_event_is_an_error_that_keeps_the_line(line: bytes) -> None:
+    frame = DECODER.decode(line)
+    assert frame.type is EventType.ERROR
+    assert frame.record is None
+    assert isinstance(frame.error, DecodeError)
+    assert len(str(frame.error)) < 500
+    assert frame.payload in line
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"null",
+        b"5",
+        b'"text"',
+        b"[]",
+        b"{}",
+        b'{"kind":"Pod","apiVersion":"v1"}',
+        b'{"kind":"Pod","apiVersion":"v1","metadata":null}',
+        b'{"metadata":{"name":"a"}}',
+        b'{"kind":"Pod","apiVersion":"a/b/c","metadata":{}}',
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"labels":{"a":1}}}',
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"\xff"}}',
+    ],
+)
+def test_an_object_that_does_not_decode_is_kept_with_its_reason(payload: bytes) -> None:
+    frame = DECODER.decode(FAST + payload + b"}")
+    assert frame.type is EventType.ADDED
+    assert frame.record is None
+    assert isinstance(frame.error, DecodeError)
+    assert frame.payload == payload
+
+
+@pytest.mark.parametrize(
+    "obj", [status(410, "Expired", "too old"), {"code": 410}, {"reason": "Gone", "message": "x"}]
+)
+def test_an_error_event_is_the_servers_refusal(obj: dict[str, Any]) -> None:
+    frame = DECODER.decode(event("ERROR", obj))
+    assert frame.type is EventType.ERROR
+    assert type(frame.error) is ExpiredError
+
+
+@pytest.mark.parametrize("payload", [b"null", b"[]", b'{"code":"x"}', b'{"message":5}'])
+def test_an_error_event_without_a_status_is_an_error_of_its_own(payload: bytes) -> None:
+    frame = DECODER.decode(b'{"type":"ERROR","object":' + payload + b"}")
+    assert frame.type is EventType.ERROR
+    assert isinstance(frame.error, DecodeError)
+    assert not isinstance(frame.error, ApiError)
+    assert frame.payload == payload
+
+
+def test_a_member_named_twice_counts_the_second_time() -> None:
+    first, second = json.dumps(pod("first")), json.dumps(pod("second"))
+    line = f'{{"type":"ADDED","object":{first},"object":{second}}}'.encode()
+    frame = DECODER.decode(line)
+    assert frame.record is not None
+    assert frame.record.head.name == "second"

@@ -1,0 +1,72 @@
+"""What people import, and what importing it costs."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import kinform
+
+ROOMS = [
+    "kinform",
+    *(
+        f"kinform.{module.name}"
+        for module in pkgutil.iter_modules(kinform.__path__)
+        if not module.name.startswith("_")
+    ),
+]
+
+
+@pytest.fixture(params=ROOMS)
+def room(request: pytest.FixtureRequest) -> ModuleType:
+    return importlib.import_module(request.param)
+
+
+def test_every_stage_that_is_built_has_a_room() -> None:
+    assert {"kinform.api", "kinform.client", "kinform.errors", "kinform.testing"} < set(ROOMS)
+
+
+def test_the_front_door_is_one_page() -> None:
+    assert len(kinform.__all__) <= 45
+
+
+def test_all_is_sorted_and_says_each_name_once(room: ModuleType) -> None:
+    def rank(name: str) -> tuple[int, str]:
+        # CONSTANTS, then Classes, then functions: as the linter sorts them.
+        return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+    assert sorted(room.__all__, key=rank) == list(room.__all__)
+    assert len(set(room.__all__)) == len(room.__all__)
+
+
+def test_every_name_in_all_is_there(room: ModuleType) -> None:
+    assert [name for name in room.__all__ if not hasattr(room, name)] == []
+    assert [name for name in room.__all__ if name.startswith("_")] == []
+
+
+def test_all_is_complete(room: ModuleType) -> None:
+    """What a room holds of its own, other than modules, is public; so it stands in ``__all__``."""
+    own = {
+        name
+        for name, value in vars(room).items()
+        if not name.startswith("_")
+        and not isinstance(value, ModuleType)
+        and getattr(value, "__module__", "").startswith("kinform")
+    }
+    assert own <= set(room.__all__)
+
+
+@pytest.mark.parametrize("heavy", ["aiohttp", "yaml", "trustme", "pytest", "cryptography"])
+def test_importing_kinform_does_not_import_what_is_heavy(heavy: str) -> None:
+    code = f"import kinform, sys; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_front_door_says_what_flows_through_it() -> None:
+    assert kinform.__doc__ is not None
+    assert "server" in kinform.__doc__

@@ -1,0 +1,123 @@
+"""The pytest plugin in a project of its own, with each way of running async tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kinform.testing import ApiServer, BlockingApiServer
+
+_TESTS = """
+import asyncio
+import urllib.request
+
+import pytest
+
+
+def test_blocking(kinform_server):
+    with urllib.request.urlopen(kinform_server.url + "/version") as answer:
+        assert answer.status == 200
+
+
+def test_each_test_has_a_fresh_server(kinform_server):
+    assert len(kinform_server.requests) == 0
+
+
+@pytest.mark.asyncio
+async def test_async(kinform_api):
+    port = int(kinform_api.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /version HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    writer.close()
+    await writer.wait_closed()
+"""
+
+
+@pytest.mark.parametrize("mode", ["strict", "auto"])
+def test_the_fixtures_work_in_a_project_that_only_installed_kinform(
+    tmp_path: Path, mode: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\nasyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = function\n"
+        "filterwarnings = error\n"
+    )
+    (tmp_path / "test_theirs.py").write_text(_TESTS)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_blocking_tests_need_no_async_plugin(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_theirs.py").write_text(_TESTS.partition("@pytest.mark.asyncio")[0])
+    (tmp_path / "pytest_asyncio.py").write_text("raise ImportError('not installed')\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "kinform.testing.pytest_plugin"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_who_does_not_use_the_fixtures_does_not_load_the_server(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_theirs.py").write_text(
+        "import sys\n\n\n"
+        "def test_nothing_was_loaded():\n"
+        "    assert 'kinform.testing.pytest_plugin' in sys.modules\n"
+        "    loaded = [name for name in ('aiohttp', 'yaml', 'trustme') if name in sys.modules]\n"
+        "    assert not loaded\n"
+        "    assert 'kinform.testing._apiserver' not in sys.modules\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+async def _start_async() -> None:
+    async with ApiServer():
+        pass
+
+
+async def test_a_server_starts_and_stops_faster_than_anybody_notices() -> None:
+    """The goal is 0.2 s; on a busy machine the fastest of a few tries says what it takes."""
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        await _start_async()
+        taken.append(time.perf_counter() - began)
+
+    assert min(taken) < 0.2
+
+
+def test_a_blocking_server_starts_as_fast() -> None:
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        with BlockingApiServer():
+            pass
+        taken.append(time.perf_counter() - began)
+
+    assert min(taken) < 0.2
