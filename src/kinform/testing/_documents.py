@@ -68,9 +68,10 @@ def decode_metadata(text: bytes | msgspec.Raw) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An object as it is kept: its JSON, and where in it the metadata is."""
+    """An object as it is kept: its JSON, how long its type is, and where the metadata is."""
 
     body: bytes
+    type_end: int
     metadata_start: int
     metadata_end: int
 
@@ -82,14 +83,13 @@ class Document:
     place is known, and the rest only when somebody asks for it.
     """
 
-    __slots__ = ("_end", "_raw", "_start", "_values", "_whole")
+    __slots__ = ("_raw", "_values", "_whole")
 
     def __init__(self, values: Mapping[str, Any], raw: Mapping[str, msgspec.Raw]) -> None:
         self._values: Json = dict(values)
         self._raw: dict[str, msgspec.Raw] = dict(raw)
-        # The JSON that the sections besides metadata are still in, and where metadata was.
-        self._whole: bytes | None = None
-        self._start = self._end = 0
+        # What the sections besides metadata are still in.
+        self._whole: Encoded | None = None
 
     @classmethod
     def from_body(cls, body: bytes) -> Document:
@@ -100,10 +100,11 @@ class Document:
         return cls({}, raw)
 
     @classmethod
-    def from_encoded(cls, body: bytes, start: int, end: int) -> Document:
-        """From what the server wrote itself, and where in it the metadata is."""
-        document = cls({}, {"metadata": msgspec.Raw(body[start:end])})
-        document._whole, document._start, document._end = body, start, end
+    def from_encoded(cls, encoded: Encoded) -> Document:
+        """From what the server wrote itself."""
+        metadata = encoded.body[encoded.metadata_start : encoded.metadata_end]
+        document = cls({}, {"metadata": msgspec.Raw(metadata)})
+        document._whole = encoded
         return document
 
     @classmethod
@@ -114,13 +115,13 @@ class Document:
     def copy(self) -> Document:
         """A document that can be changed section by section without changing this one."""
         copied = Document(self._values, self._raw)
-        copied._whole, copied._start, copied._end = self._whole, self._start, self._end
+        copied._whole = self._whole
         return copied
 
     def _split(self) -> dict[str, msgspec.Raw]:
         """All sections that are still bytes."""
         if self._whole is not None:
-            raw = _RAW_SECTIONS.decode(self._whole)
+            raw = _RAW_SECTIONS.decode(self._whole.body)
             self._whole = None
             for key in ("metadata", *_TYPE_KEYS):
                 raw.pop(key, None)
@@ -228,13 +229,16 @@ class Document:
         return {**body, "metadata": metadata}
 
     def encode(self, kind: StoredKind) -> Encoded:
-        """As the server keeps it and sends it, in the version it is stored in."""
+        """As the server keeps it and sends it, in the version it is stored in.
+
+        What is stored in another version, and only changes its metadata, stays in it.
+        """
         encoder = _SORTED if kind.custom else _PLAIN
         metadata = self.metadata if kind.custom else _ordered(self.metadata)
-        if self._whole is not None:
-            text = encoder.encode(metadata)
-            body = b"%b%b%b" % (self._whole[: self._start], text, self._whole[self._end :])
-            return Encoded(body, self._start, self._start + len(text))
+        if (whole := self._whole) is not None:
+            start, text = whole.metadata_start, encoder.encode(metadata)
+            body = b"%b%b%b" % (whole.body[:start], text, whole.body[whole.metadata_end :])
+            return Encoded(body, whole.type_end, start, start + len(text))
         names = self.sections
         if kind.custom:
             names = sorted(names)
@@ -256,7 +260,7 @@ class Document:
             parts += (label, text)
             size += len(label) + len(text)
         parts.append(b"}")
-        return Encoded(b"".join(parts), *span)
+        return Encoded(b"".join(parts), len(parts[0]), *span)
 
 
 def type_prefix(kind: str, api_version: str, *, custom: bool) -> bytes:

@@ -14,6 +14,7 @@ from kinform.api import GVR, FieldSelector, LabelSelector, split_api_version
 from kinform.errors import NoMatchError
 from kinform.testing import _status
 from kinform.testing._cluster import Cluster
+from kinform.testing._creates import create, restore
 from kinform.testing._deletes import delete
 from kinform.testing._documents import Document
 from kinform.testing._options import DeleteOptions, ListOptions, WriteOptions
@@ -21,8 +22,9 @@ from kinform.testing._patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, p
 from kinform.testing._resources import ServedResource
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Stored
+from kinform.testing._updates import replace
 from kinform.testing._views import View
-from kinform.testing._writes import create, find, replace, restore
+from kinform.testing._writes import find
 
 Json = dict[str, Any]
 
@@ -56,6 +58,7 @@ class Door:
     def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
         count = 0
         for given in objects:
+            head: Mapping[str, Any]
             if isinstance(given, bytes):
                 head = _read_head(given)
                 document = Document.from_body(given)
@@ -159,8 +162,7 @@ class Door:
         ]
 
     def _decoded(self, served: ServedResource, stored: Stored) -> Json:
-        view = View(served, self._cluster.collection(served))
-        found: Json = msgspec.json.decode(view.body(stored))
+        found: Json = msgspec.json.decode(View(served).body(stored))
         return found
 
     def _of_object(self, obj: Mapping[str, Any]) -> ServedResource:

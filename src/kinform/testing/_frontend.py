@@ -21,7 +21,7 @@ from kinform.testing._http import HttpSink, common_headers, send_body
 from kinform.testing._routes import Location, PageNotFoundError, locate
 from kinform.testing._seams import Call, Exchange, Interference, Sink
 from kinform.testing._status import Resource
-from kinform.testing._verbs import Verbs, wants_pretty
+from kinform.testing._verbs import Asker, Verbs, wants_pretty
 
 _log = logging.getLogger("kinform.testing")
 
@@ -102,7 +102,7 @@ class Frontend:
             if where.refusal is not None:
                 raise where.refusal
             if where.served is not None:
-                await self._verbs.answer(where, exchange, sink)
+                await self._verbs.answer(where, exchange, sink, Asker(user, self._user_of))
             else:
                 await self._answer_page(call, sink)
         except ApiError as error:
@@ -131,10 +131,13 @@ class Frontend:
         scheme, _, token = call.headers.get("Authorization", "").partition(" ")
         if not scheme:
             return ANONYMOUS
-        user = self.tokens.get(token.strip()) if scheme.lower() == "bearer" else None
+        user = self._user_of(token.strip()) if scheme.lower() == "bearer" else None
         if user is None:
             raise _status.unauthorized()
         return user
+
+    def _user_of(self, token: str) -> str | None:
+        return (self.tokens or {}).get(token)
 
     def _authorize(self, call: Call, where: Location, user: str) -> None:
         """Everybody with a name may do everything."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from kinform.testing._cluster import Cluster
+from kinform.testing._creates import create
 from kinform.testing._deletes import delete
 from kinform.testing._documents import Document
 from kinform.testing._options import DeleteOptions, WriteOptions
 from kinform.testing._resources import ServedResource
 from kinform.testing._status import Problem
 from kinform.testing._storage import Collection, Stored
-from kinform.testing._writes import create, is_finished, remove
+from kinform.testing._writes import is_finished, remove
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _AT_BIRTH = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -21,7 +21,7 @@ class Call:
     Attributes:
         method: The HTTP method.
         path: The path, decoded, without the query.
-        query: The query parameters; of a repeated one the last.
+        query: The query parameters; of a repeated one the first.
         headers: The request's headers; look-ups ignore case.
         verb: ``get list watch create update patch delete deletecollection``, or empty
             for a path that is no resource (``/version``).

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from kinform.testing import _status
-from kinform.testing._documents import Document, Encoded, decode_metadata, type_prefix
+from kinform.testing._documents import Document, Encoded, decode_metadata
 from kinform.testing._fields import FieldReader
 from kinform.testing._resources import StoredKind
 
@@ -26,11 +26,15 @@ _SNAPSHOTS_KEPT = 4
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
-    """One version of one object: its JSON, and what selectors ask of it."""
+    """One version of one object: its JSON, and what selectors ask of it.
+
+    ``type_end`` is where in the JSON its kind and apiVersion end, which come first.
+    """
 
     key: str
     resource_version: int
     body: bytes
+    type_end: int
     metadata_start: int
     metadata_end: int
     labels: dict[str, str]
@@ -42,7 +46,8 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
     def document(self) -> Document:
         """The object, to be taken apart and changed."""
-        return Document.from_encoded(self.body, self.metadata_start, self.metadata_end)
+        encoded = Encoded(self.body, self.type_end, self.metadata_start, self.metadata_end)
+        return Document.from_encoded(encoded)
 
     def metadata(self) -> dict[str, Any]:
         """The metadata, decoded afresh; ``managedFields`` stay bytes."""
@@ -90,7 +95,6 @@ class Collection:
     def __init__(self, kind: StoredKind, storage: Storage) -> None:
         self.kind = kind
         self.reader = FieldReader(kind.fields)
-        self.prefix = type_prefix(kind.gvk.kind, kind.gvk.api_version, custom=kind.custom)
         self.objects: dict[str, Stored] = {}
         # Of a custom kind nothing is known from before it was defined.
         self.oldest = storage.resource_version if kind.custom else storage.compacted
@@ -101,10 +105,23 @@ class Collection:
         self._subscribers: dict[Subscriber, None] = {}
 
     def rekind(self, kind: StoredKind) -> None:
-        """Objects are written in another way from now on; those that are there are rewritten."""
+        """Write objects in another version, or read other fields of them, from now on."""
         self.kind = kind
         self.reader = FieldReader(kind.fields)
-        self.prefix = type_prefix(kind.gvk.kind, kind.gvk.api_version, custom=kind.custom)
+        self._snapshots.clear()
+
+        def reread(stored: Stored) -> Stored:
+            return msgspec.structs.replace(stored, fields=self.reader.read(stored.body))
+
+        self.objects = {key: reread(stored) for key, stored in self.objects.items()}
+        self._log = deque(
+            msgspec.structs.replace(
+                change,
+                new=reread(change.new),
+                old=None if change.old is None else reread(change.old),
+            )
+            for change in self._log
+        )
 
     @property
     def newest_version(self) -> int:
@@ -126,6 +143,7 @@ class Collection:
             key,
             version,
             encoded.body,
+            encoded.type_end,
             encoded.metadata_start,
             encoded.metadata_end,
             labels,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from kinform.errors import ApiError, ResourceVersionTooLargeError
 from kinform.testing import _status, _subresources
 from kinform.testing._bodies import decode_any, decode_object
 from kinform.testing._cluster import Cluster
+from kinform.testing._creates import create
 from kinform.testing._deletes import delete
 from kinform.testing._http import (
     MemberGzipSink,
@@ -32,16 +34,20 @@ from kinform.testing._options import (
 )
 from kinform.testing._patches import decode_patch, patch_object
 from kinform.testing._resources import ServedResource
+from kinform.testing._reviews import is_review, review
 from kinform.testing._routes import Location
 from kinform.testing._seams import Call, Exchange, Sink
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Stored
+from kinform.testing._updates import replace
 from kinform.testing._views import View
 from kinform.testing._watch import Watch, WatchSettings, parse_version
-from kinform.testing._writes import create, find, replace
+from kinform.testing._writes import find
 
 Json = dict[str, Any]
 
+# Subresources that are the whole object, or its status, under a name with rights of its own.
+_WHOLE_OBJECTS = {"approval": "status", "ephemeralcontainers": "", "resize": ""}
 # Agents behind which a person sits, who gets JSON to read.
 _PEOPLE = ("curl", "Wget", "Mozilla/")
 
@@ -63,6 +69,14 @@ class VerbSettings:
     watch: WatchSettings
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and how to find out who else there is: the user of a token."""
+
+    user: str
+    identify: Callable[[str], str | None]
+
+
 class Verbs:
     """The verbs of one server."""
 
@@ -70,7 +84,7 @@ class Verbs:
         self._cluster = cluster
         self._settings = settings
 
-    async def answer(self, where: Location, exchange: Exchange, sink: Sink) -> None:
+    async def answer(self, where: Location, exchange: Exchange, sink: Sink, asker: Asker) -> None:
         """Do what a request asks, and send the answer.
 
         Raises:
@@ -81,7 +95,12 @@ class Verbs:
         call = exchange.call
         form = negotiate(call.headers.get("Accept", ""), custom=served.custom)
         query = {name: [value] for name, value in call.query.items()}
+        if where.subresource in _WHOLE_OBJECTS:
+            where = replace_fields(where, subresource=_WHOLE_OBJECTS[where.subresource])
         request = _Request(call, query, where, served, form, self._gzip(call))
+        if is_review(served):
+            await self._review(request, sink, asker)
+            return
         if where.subresource and where.subresource != "status":
             await self._subresource(request, sink)
             return
@@ -182,8 +201,20 @@ class Verbs:
         call, where, served = request.call, request.where, request.served
         options = parse_write_options(request.query, "CreateOptions")
         obj = decode_object(call.body, request.content_type, served)
+        if served.kind == "Binding" and not served.custom:
+            await self._bind(request, sink, obj, options.dry_run)
+            return
         stored = create(self._cluster, served, where.namespace, obj, options)
         await self._send(request, sink, self._view(request).body(stored), status=201)
+
+    async def _bind(self, request: _Request, sink: Sink, binding: Json, dry_run: bool) -> None:
+        """The old way to bind a pod: a Binding of its name, created beside it."""
+        pods = self._cluster.registry.find("", "v1", "pods")
+        assert pods is not None  # every server has pods
+        name = (binding.get("metadata") or {}).get("name", "")
+        namespace = request.where.namespace
+        _subresources.bind(self._cluster, pods, namespace, name, binding, dry_run)
+        await self._send(request, sink, msgspec.json.encode(_success(201)), status=201)
 
     async def _update(self, request: _Request, sink: Sink) -> None:
         call, where, served = request.call, request.where, request.served
@@ -244,7 +275,12 @@ class Verbs:
                 delete(self._cluster, served, namespace, name, options)
         await send_pieces(sink, common_headers(), pieces, gzip=request.gzip)
 
-    # Subresources
+    # What is not stored as it is
+
+    async def _review(self, request: _Request, sink: Sink, asker: Asker) -> None:
+        question = decode_object(request.call.body, request.content_type, request.served)
+        answer = review(request.served, question, asker.user, asker.identify)
+        await self._send(request, sink, msgspec.json.encode(answer), status=201)
 
     async def _subresource(self, request: _Request, sink: Sink) -> None:
         where, served, call = request.where, request.served, request.call
@@ -289,8 +325,7 @@ class Verbs:
     # Answering
 
     def _view(self, request: _Request) -> View:
-        collection = self._cluster.collection(request.served)
-        return View(request.served, collection, request.form.version)
+        return View(request.served, request.form.version)
 
     def _gzip(self, call: Call) -> bool:
         return self._settings.compress and accepts_gzip(call.headers.get("Accept-Encoding", ""))

@@ -21,12 +21,9 @@ class View:
     No object is decoded to be looked at: a view cuts and joins bytes.
     """
 
-    def __init__(
-        self, served: ServedResource, collection: Collection, metadata_version: str = ""
-    ) -> None:
+    def __init__(self, served: ServedResource, metadata_version: str = "") -> None:
         self.custom = served.custom
         self._metadata_only = bool(metadata_version)
-        self._cut = len(collection.prefix)
         if metadata_version:
             self.api_version = f"meta.k8s.io/{metadata_version}"
             self._kind = _METADATA_KIND
@@ -37,22 +34,22 @@ class View:
             self._kind = served.kind
             self.list_kind = served.list_kind
         self._prefix = type_prefix(self._kind, self.api_version, custom=self.custom)
-        self._as_stored = self._prefix == collection.prefix
+        self._expected = self._prefix + b","
         self._typed_items = self.custom or self._metadata_only
 
     def body(self, stored: Stored) -> bytes:
         """An object on its own, or in an event."""
         if self._metadata_only:
             return b'%b,"metadata":%b}' % (self._prefix, stored.metadata_json)
-        if self._as_stored:
+        if stored.body.startswith(self._expected):
             return stored.body
-        return self._prefix + stored.body[self._cut :]
+        return self._prefix + stored.body[stored.type_end :]
 
     def item(self, stored: Stored) -> bytes:
         """An object in a list, where built-in kinds do not say what they are."""
         if self._typed_items:
             return self.body(stored)
-        return b"{" + stored.body[self._cut + 1 :]
+        return b"{" + stored.body[stored.type_end + 1 :]
 
     def bookmark(self, version: int, *, initial_events_end: bool) -> bytes:
         """The object of a BOOKMARK event."""
@@ -67,12 +64,4 @@ def with_version(collection: Collection, stored: Stored, version: int) -> Stored
     document = stored.document()
     document.metadata["resourceVersion"] = str(version)
     encoded = document.encode(collection.kind)
-    return Stored(
-        stored.key,
-        version,
-        encoded.body,
-        encoded.metadata_start,
-        encoded.metadata_end,
-        stored.labels,
-        stored.fields,
-    )
+    return collection.stored(stored.key, version, encoded, stored.labels, stored.fields)

@@ -1,4 +1,4 @@
-"""Objects to create or to replace others in; stored versions of them out.
+"""The next version of an object in, as a client wants it; as it is stored, out.
 
 What a client may not decide (uid, timestamps, generation, the other half of a split status)
 is decided here.
@@ -11,10 +11,9 @@ from typing import Any
 
 import msgspec
 
-from kinform.errors import AlreadyExistsError
 from kinform.testing import _metadata, _status
 from kinform.testing._cluster import Cluster
-from kinform.testing._defaults import apply_defaults, initial_status
+from kinform.testing._defaults import apply_defaults
 from kinform.testing._documents import Document
 from kinform.testing._options import WriteOptions
 from kinform.testing._resources import ServedResource
@@ -23,7 +22,6 @@ from kinform.testing._storage import Stored
 
 Json = dict[str, Any]
 
-_NAME_ATTEMPTS = 8
 # How a client says that nobody manages any field.
 _NO_FIELDS = msgspec.Raw(b"[{}]")
 _FIXED_METADATA = (
@@ -53,142 +51,6 @@ def find(cluster: Cluster, served: ServedResource, namespace: str, name: str) ->
     if found is None:
         raise _status.not_found(served.named, name)
     return found
-
-
-def create(
-    cluster: Cluster,
-    served: ServedResource,
-    namespace: str,
-    obj: Mapping[str, Any],
-    options: WriteOptions,
-) -> Stored:
-    """Store a new object.
-
-    Raises:
-        AlreadyExistsError: The name is taken.
-        NotFoundError: There is no such namespace.
-        ForbiddenError: The namespace is being deleted.
-        InvalidError: The object is not one that the server takes.
-    """
-    base = _accepted_object(served, obj, namespace)
-    metadata = base.metadata
-    generate = not metadata.get("name") and metadata.get("generateName")
-    for attempt in range(_NAME_ATTEMPTS):
-        document = base.copy()
-        metadata = document.own_metadata()
-        if generate:
-            metadata["name"] = _metadata.generate_name(metadata["generateName"])
-        if served.namespaced:
-            metadata["namespace"] = namespace
-            _check_namespace(cluster, served, namespace, metadata.get("name", ""))
-        try:
-            return _create_named(cluster, served, document, options)
-        except AlreadyExistsError:
-            if not generate or attempt == _NAME_ATTEMPTS - 1:
-                raise
-    raise AssertionError("the last attempt returns or raises")
-
-
-def restore(cluster: Cluster, served: ServedResource, namespace: str, document: Document) -> Stored:
-    """Store an object as it is, status and all, like one from a backup.
-
-    It keeps its uid, its timestamps and its generation, and gets those that it lacks.
-
-    Raises:
-        AlreadyExistsError: The name is taken.
-        NotFoundError: There is no such namespace.
-        InvalidError: It has no name, or not one that the server takes.
-    """
-    metadata = _metadata.accepted(document.read("metadata"))
-    document.set("metadata", metadata)
-    if served.namespaced:
-        metadata["namespace"] = namespace
-        _check_namespace(cluster, served, namespace, metadata.get("name", ""))
-    metadata.setdefault("uid", cluster.new_uid())
-    metadata.setdefault("creationTimestamp", cluster.timestamp())
-    if served.traits.generation:
-        metadata.setdefault("generation", 1)
-    problems = _metadata.name_problems(served, metadata)
-    _refuse(served, metadata.get("name", ""), problems)
-    key = object_key(served, namespace, metadata["name"])
-    if key in cluster.collection(served).objects:
-        raise _status.already_exists(served.named, metadata["name"])
-    return store(cluster, served, key, document, dry_run=False)
-
-
-def _create_named(
-    cluster: Cluster, served: ServedResource, document: Document, options: WriteOptions
-) -> Stored:
-    metadata = document.metadata
-    given_version = metadata.pop("resourceVersion", "")
-    metadata.pop("deletionTimestamp", None)
-    metadata.pop("deletionGracePeriodSeconds", None)
-    metadata["uid"] = cluster.new_uid()
-    metadata["creationTimestamp"] = cluster.timestamp()
-    if served.traits.generation:
-        metadata["generation"] = 1
-    resource = str(served.stored.resource)
-    if served.splits_status and not served.traits.status_on_create:
-        document.remove("status")
-    if not served.custom:
-        apply_defaults(resource, document)
-        if "status" not in document and (status := initial_status(resource)) is not None:
-            document.set("status", status)
-    problems = _metadata.name_problems(served, metadata) + _metadata.problems_of(metadata)
-    problems += cluster.prepared(served.stored, document, None)
-    _refuse(served, metadata.get("name", ""), problems)
-    if given_version not in ("", "0"):
-        raise _status.internal("resourceVersion should not be set on objects to be created")
-    key = object_key(served, metadata.get("namespace", ""), metadata["name"])
-    if key in cluster.collection(served).objects:
-        raise _status.already_exists(served.named, metadata["name"])
-    return store(cluster, served, key, document, dry_run=options.dry_run)
-
-
-def replace(
-    cluster: Cluster,
-    served: ServedResource,
-    namespace: str,
-    name: str,
-    obj: Mapping[str, Any],
-    options: WriteOptions,
-    subresource: str = "",
-) -> tuple[Stored, bool]:
-    """Put an object in the place of another. The second is whether there was none.
-
-    Raises:
-        NotFoundError: There is no such object, and the kind is not one that a PUT creates.
-        ConflictError: It is not the version that the client meant to replace.
-        InvalidError: The object is not one that the server takes.
-    """
-    document = _accepted_object(served, obj, namespace)
-    given = document.metadata
-    check_name(given.get("name", ""), name)
-    old = cluster.collection(served).objects.get(object_key(served, namespace, name))
-    if old is None:
-        if not served.traits.create_on_update or subresource or given.get("uid"):
-            raise _status.not_found(served.named, name)
-        given.pop("resourceVersion", None)
-        return create(cluster, served, namespace, {**obj, "metadata": given}, options), True
-    version = given.get("resourceVersion", "")
-    if version and not version.isdigit():
-        raise _status.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if version in ("", "0") and not served.traits.unconditional_update:
-        problem = Problem(
-            "FieldValueInvalid",
-            "metadata.resourceVersion",
-            "Invalid value: 0: must be specified for an update",
-        )
-        raise _status.invalid(served.named, name, [problem])
-    if (uid := given.get("uid")) and uid != (known := old.metadata()["uid"]):
-        key = f"/registry/{served.gvr.resource}/{old.key}"
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-            f"UID in object meta: {known}"
-        )
-        raise _status.conflict(served.named, name, why)
-    return commit(cluster, served, old, document, options, subresource), False
 
 
 def check_name(given: str, name: str) -> None:
@@ -248,7 +110,7 @@ def commit(
         apply_defaults(str(served.stored.resource), new)
     problems = _metadata.problems_of(now, was) + _finalizer_problems(was, now)
     problems += cluster.prepared(served.stored, new, before)
-    _refuse(served, name, problems)
+    refuse(served, name, problems)
     rest_is_same = new.differs_in_metadata_alone(before)
     if not rest_is_same:
         sections = {*before.sections, *new.sections} - {"metadata"}
@@ -338,7 +200,8 @@ def _finish(
     return answer
 
 
-def _accepted_object(served: ServedResource, obj: Mapping[str, Any], namespace: str) -> Document:
+def accepted_object(served: ServedResource, obj: Mapping[str, Any], namespace: str) -> Document:
+    """What the server takes of an object that was sent to a namespace."""
     document = Document.from_object(obj)
     metadata = _metadata.accepted(document.read("metadata"))
     check_namespace_of(served, metadata.get("namespace", ""), namespace)
@@ -399,24 +262,7 @@ def _finalizer_problems(was: Json, now: Json) -> list[Problem]:
     return []
 
 
-def _refuse(served: ServedResource, name: str, problems: list[Problem]) -> None:
+def refuse(served: ServedResource, name: str, problems: list[Problem]) -> None:
+    """Raise InvalidError if there are problems."""
     if problems:
         raise _status.invalid(served.named_kind, name, problems)
-
-
-def _check_namespace(cluster: Cluster, served: ServedResource, namespace: str, name: str) -> None:
-    home = cluster.registry.find("", "v1", "namespaces")
-    assert home is not None  # every server has namespaces
-    found = cluster.collection(home).objects.get(namespace)
-    if found is None:
-        raise _status.not_found(home.named, namespace)
-    if found.metadata().get("deletionTimestamp"):
-        cause = {
-            "reason": "NamespaceTerminating",
-            "message": f"namespace {namespace} is being terminated",
-            "field": "metadata.namespace",
-        }
-        why = (
-            f"unable to create new content in namespace {namespace} because it is being terminated"
-        )
-        raise _status.forbidden(served.named, name, why, causes=[cause])

@@ -1,9 +1,9 @@
 """Bytes: requests to a cluster in, body streams out; and how to find and enter the cluster."""
 
-from ._aiohttp import AiohttpTransport
-from ._base import Request, Response, Transport
-from ._config import ClusterConfig
-from ._credentials import (
+from kinform.transport._aiohttp import AiohttpTransport
+from kinform.transport._base import Request, Response, Transport
+from kinform.transport._config import ClusterConfig
+from kinform.transport._credentials import (
     Anonymous,
     BasicAuth,
     ClientCertificate,
@@ -12,9 +12,9 @@ from ._credentials import (
     StaticToken,
     TokenFile,
 )
-from ._exec_plugin import ExecPlugin
-from ._impersonation import Impersonation
-from ._pem import CertificatePair, PemSource
+from kinform.transport._exec_plugin import ExecPlugin
+from kinform.transport._impersonation import Impersonation
+from kinform.transport._pem import CertificatePair, PemSource
 
 __all__ = [
     "AiohttpTransport",

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 from weakref import WeakSet
 
-from ..errors import StateError, TransportError
-from ._proxy import choose_proxy
-from ._rate_limit import TokenBucket
-from ._tls import TlsContexts
+from kinform.errors import StateError, TransportError
+from kinform.transport._proxy import choose_proxy
+from kinform.transport._rate_limit import TokenBucket
+from kinform.transport._tls import TlsContexts
 
 if TYPE_CHECKING:
     import aiohttp
 
-    from ._aiohttp_response import AiohttpResponse
-    from ._base import Request
-    from ._config import ClusterConfig
-    from ._pem import CertificatePair
+    from kinform.transport._aiohttp_response import AiohttpResponse
+    from kinform.transport._base import Request
+    from kinform.transport._config import ClusterConfig
+    from kinform.transport._pem import CertificatePair
 
 logger = logging.getLogger("kinform.transport")
 
@@ -37,7 +37,7 @@ class AiohttpTransport:
 
     def __init__(self, config: ClusterConfig) -> None:
         # aiohttp is slow to import; who only reads configurations should not pay for it.
-        from . import _aiohttp_response, _aiohttp_session
+        from kinform.transport import _aiohttp_response, _aiohttp_session
 
         self._sessions = _aiohttp_session
         self._new_response = _aiohttp_response.AiohttpResponse

@@ -8,8 +8,8 @@ import ssl
 import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from ..errors import TransportError
-from ._tls import reason_of
+from kinform.errors import TransportError
+from kinform.transport._tls import reason_of
 
 # Whatever aiohttp lets out when an exchange fails; RuntimeError is its "Connection closed."
 EXCHANGE_ERRORS = (aiohttp.ClientError, OSError, TimeoutError, ssl.SSLError, RuntimeError)

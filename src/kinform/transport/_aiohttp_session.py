@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from yarl import URL
 
-from ..errors import TransportError
-from ._aiohttp_errors import EXCHANGE_ERRORS, translated
+from kinform.errors import TransportError
+from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
 
 if TYPE_CHECKING:
     import ssl
 
-    from ._proxy import Proxy
+    from kinform.transport._proxy import Proxy
 
 # Long enough for bursts of requests, shorter than what servers and load balancers allow.
 _KEEPALIVE = 30.0

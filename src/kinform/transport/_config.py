@@ -8,11 +8,11 @@ import sys
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from ..errors import ConfigError
-from ._credentials import Anonymous, Credentials
-from ._impersonation import Impersonation
-from ._pem import PemSource
-from ._proxy import parse_proxy
+from kinform.errors import ConfigError
+from kinform.transport._credentials import Anonymous, Credentials
+from kinform.transport._impersonation import Impersonation
+from kinform.transport._pem import PemSource
+from kinform.transport._proxy import parse_proxy
 
 _SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -92,7 +92,7 @@ class ClusterConfig:
         Raises:
             ConfigError: Names file, entry and field.
         """
-        from ._kubeconfig import load_kubeconfig, resolve
+        from kinform.transport._kubeconfig import load_kubeconfig, resolve
 
         return resolve(load_kubeconfig(path, os.environ), context)
 
@@ -105,7 +105,7 @@ class ClusterConfig:
         Raises:
             ConfigError: This is not a pod, or it has no service account token.
         """
-        from ._in_cluster import in_cluster_config
+        from kinform.transport._in_cluster import in_cluster_config
 
         return in_cluster_config(folder, os.environ)
 
@@ -116,7 +116,7 @@ class ClusterConfig:
         Raises:
             ConfigError: Neither is there; says what was tried.
         """
-        from ._in_cluster import missing_in_cluster
+        from kinform.transport._in_cluster import missing_in_cluster
 
         missing = missing_in_cluster(folder, os.environ)
         if missing is None:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import ConfigError
-from ._pem import CertificatePair, PemReader, PemSource
+from kinform.errors import ConfigError
+from kinform.transport._pem import CertificatePair, PemReader, PemSource
 
 logger = logging.getLogger("kinform.transport")
 

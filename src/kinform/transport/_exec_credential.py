@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import ConfigError
-from ._credentials import bearer
-from ._pem import CertificatePair
+from kinform.errors import ConfigError
+from kinform.transport._credentials import bearer
+from kinform.transport._pem import CertificatePair
 
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 

@@ -13,11 +13,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from ..errors import ConfigError
-from ._exec_credential import EXEC_API_VERSIONS, ExecCredential, parse_exec_credential
-from ._pem import CertificatePair
-from ._private_file import scratch_file
-from ._single_flight import SingleFlight
+from kinform.errors import ConfigError
+from kinform.transport._exec_credential import (
+    EXEC_API_VERSIONS,
+    ExecCredential,
+    parse_exec_credential,
+)
+from kinform.transport._pem import CertificatePair
+from kinform.transport._private_file import scratch_file
+from kinform.transport._single_flight import SingleFlight
 
 logger = logging.getLogger("kinform.transport")
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from ..errors import TransportError
+from kinform.errors import TransportError
 
 if TYPE_CHECKING:
     from zlib import _Decompress

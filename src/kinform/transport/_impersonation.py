@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_letters, digits
 
-from ..errors import ConfigError
+from kinform.errors import ConfigError
 
 # What RFC 9110 allows in a header name, without the '%' that the escape itself uses.
 _PLAIN = frozenset((ascii_letters + digits + "!#$&'*+-.^_`|~").encode())

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import ConfigError
-from ._config import ClusterConfig
-from ._credentials import TokenFile
+from kinform.errors import ConfigError
+from kinform.transport._config import ClusterConfig
+from kinform.transport._credentials import TokenFile
 
 logger = logging.getLogger("kinform.transport")
 

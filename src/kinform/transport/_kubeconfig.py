@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
-from ._config import ClusterConfig
-from ._kubeconfig_section import Section, default_paths, load_section
-from ._kubeconfig_user import credentials_of, exec_cluster_info, impersonation_of
+from kinform.errors import ConfigError
+from kinform.transport._config import ClusterConfig
+from kinform.transport._kubeconfig_section import Section, default_paths, load_section
+from kinform.transport._kubeconfig_user import credentials_of, exec_cluster_info, impersonation_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from kinform.errors import ConfigError
 
 if TYPE_CHECKING:
     import yaml

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
-from ._credentials import (
+from kinform.errors import ConfigError
+from kinform.transport._credentials import (
     Anonymous,
     BasicAuth,
     ClientCertificate,
@@ -17,10 +17,10 @@ from ._credentials import (
     StaticToken,
     TokenFile,
 )
-from ._exec_plugin import ExecPlugin
-from ._impersonation import Impersonation
-from ._kubeconfig_section import Section, key_text, plain_value
-from ._pem import PemReader
+from kinform.transport._exec_plugin import ExecPlugin
+from kinform.transport._impersonation import Impersonation
+from kinform.transport._kubeconfig_section import Section, key_text, plain_value
+from kinform.transport._pem import PemReader
 
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 

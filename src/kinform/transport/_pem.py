@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ..errors import ConfigError
+from kinform.errors import ConfigError
 
 logger = logging.getLogger("kinform.transport")
 

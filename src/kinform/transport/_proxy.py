@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from ..errors import ConfigError
+from kinform.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ..errors import ConfigError
+from kinform.errors import ConfigError
 
 
 class TokenBucket:

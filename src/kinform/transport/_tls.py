@@ -6,9 +6,9 @@ import logging
 import re
 import ssl
 
-from ..errors import ConfigError
-from ._pem import CertificatePair, PemReader, PemSource
-from ._private_file import readable_path
+from kinform.errors import ConfigError
+from kinform.transport._pem import CertificatePair, PemReader, PemSource
+from kinform.transport._private_file import readable_path
 
 logger = logging.getLogger("kinform.transport")
 

@@ -81,7 +81,7 @@ async def test_a_status_becomes_the_exception_of_its_reason(
 
 
 @pytest.mark.parametrize(
-    "code", [400, 401, 403, 404, 405, 406, 409, 410, 415, 422, 429, 500, 502, 503, 504]
+    "code", [400, 401, 403, 404, 405, 406, 409, 410, 415, 422, 429, 500, 502, 503, 504, 599]
 )
 async def test_an_empty_body_still_says_what_was_asked_and_what_came(
     memory: MemoryTransport, client: Client, code: int

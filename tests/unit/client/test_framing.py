@@ -186,6 +186,7 @@ def test_a_line_of_exactly_the_limit_is_fine() -> None:
         b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}',
         b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}}',
         b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}x',
+        b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}]',
         b'{"type":"ADDED","object":' + b"[" * 100_000,
     ],
 )

@@ -386,6 +386,18 @@ async def test_a_collection_of_all_namespaces_is_refused_with_the_way_out(
         await client.delete_collection(PODS)
 
 
+async def test_a_collection_that_cannot_be_deleted_at_all_is_left_to_the_servers_words(
+    memory: MemoryTransport, client: Client
+) -> None:
+    memory.on(
+        "/api/v1/namespaces/x/pods",
+        json_answer(status(405, "MethodNotAllowed", "not allowed"), 405),
+    )
+    with pytest.raises(MethodNotAllowedError) as caught:
+        await client.delete_collection(PODS, namespace="x")
+    assert caught.value.message == "not allowed"
+
+
 # -- bad bodies, both ways -------------------------------------------------------------------
 
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import struct
+import threading
+import warnings
 
 import pytest
 import trustme
 
 from kinform.errors import TransportError
-from kinform.transport import BasicAuth, Request, Response, StaticToken
+from kinform.transport import (
+    AiohttpTransport,
+    BasicAuth,
+    ClusterConfig,
+    Request,
+    Response,
+    StaticToken,
+)
 from tests.support.waiting import wait_until
 from tests.support.wire import (
     Connect,
@@ -317,3 +327,61 @@ async def test_no_failure_and_no_log_shows_a_secret(
             assert secret not in chain(caught.value)
             assert secret not in repr(transport)
             assert secret not in caplog.text
+
+
+async def test_a_malformed_chunk_ends_the_body_with_an_error_and_not_with_silence(
+    serve: Serve, connect: Connect
+) -> None:
+    async def handler(_request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(stream_head() + chunk(b"first"))
+        await started.wait()
+        writer.write(b"zz\r\n")
+        await asyncio.Event().wait()
+
+    started = asyncio.Event()
+    response = await connect(await serve(handler)).send(GET)
+    chunks = aiter(response.chunks())
+    assert await anext(chunks) == b"first"
+    started.set()
+    async with asyncio.timeout(5):
+        with pytest.raises(TransportError, match="in the middle of the body"):
+            await anext(chunks)
+
+
+def test_a_stream_left_over_tls_leaves_no_socket_behind_when_the_loop_ends(
+    authority: trustme.CA,
+) -> None:
+    """The server does not answer the goodbye, so a polite close would outlive the loop."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def speak_and_never_listen() -> None:
+        raw, _ = listener.accept()
+        with server_context(authority).wrap_socket(raw, server_side=True) as connection:
+            connection.recv(65536)
+            connection.sendall(stream_head() + chunk(b"first"))
+            over.wait(30)
+
+    async def leave_a_stream() -> None:
+        config = ClusterConfig(
+            server=f"https://127.0.0.1:{listener.getsockname()[1]}",
+            certificate_authority=pem_of(authority),
+        )
+        transport = AiohttpTransport(config)
+        response = await transport.send(GET)
+        assert await anext(aiter(response.chunks())) == b"first"
+        await response.close()
+        await transport.close()
+
+    speaker = threading.Thread(target=speak_and_never_listen)
+    speaker.start()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            asyncio.run(leave_a_stream())
+            gc.collect()
+        assert [str(warning.message) for warning in caught] == []
+    finally:
+        over.set()
+        speaker.join()
+        listener.close()

@@ -191,8 +191,10 @@ async def test_a_cancelled_caller_leaves_the_others_their_run(
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    await asyncio.to_thread(gate.write_text, "go\n")
-    assert await second == {"Authorization": "Bearer t"}
+    # Open for both directions: writing then waits for nobody, even if the plugin is gone.
+    with gate.open("rb+", buffering=0) as pipe:
+        pipe.write(b"go\n")
+        assert await second == {"Authorization": "Bearer t"}
     assert runs() == 1
 
 

@@ -1,0 +1,126 @@
+"""Objects to create in; stored ones, with all that the server decides, out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kinform.errors import AlreadyExistsError
+from kinform.testing import _metadata, _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._defaults import apply_defaults, initial_status
+from kinform.testing._documents import Document
+from kinform.testing._options import WriteOptions
+from kinform.testing._resources import ServedResource
+from kinform.testing._storage import Stored
+from kinform.testing._writes import accepted_object, object_key, refuse, store
+
+_NAME_ATTEMPTS = 8
+
+
+def create(
+    cluster: Cluster,
+    served: ServedResource,
+    namespace: str,
+    obj: Mapping[str, Any],
+    options: WriteOptions,
+) -> Stored:
+    """Store a new object.
+
+    Raises:
+        AlreadyExistsError: The name is taken.
+        NotFoundError: There is no such namespace.
+        ForbiddenError: The namespace is being deleted.
+        InvalidError: The object is not one that the server takes.
+    """
+    base = accepted_object(served, obj, namespace)
+    metadata = base.metadata
+    generate = not metadata.get("name") and metadata.get("generateName")
+    for attempt in range(_NAME_ATTEMPTS):
+        document = base.copy()
+        metadata = document.own_metadata()
+        if generate:
+            metadata["name"] = _metadata.generate_name(metadata["generateName"])
+        if served.namespaced:
+            metadata["namespace"] = namespace
+            _check_namespace(cluster, served, namespace, metadata.get("name", ""))
+        try:
+            return _create_named(cluster, served, document, options)
+        except AlreadyExistsError:
+            if not generate or attempt == _NAME_ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def restore(cluster: Cluster, served: ServedResource, namespace: str, document: Document) -> Stored:
+    """Store an object as it is, status and all, like one from a backup.
+
+    It keeps its uid, its timestamps and its generation, and gets those that it lacks.
+
+    Raises:
+        AlreadyExistsError: The name is taken.
+        NotFoundError: There is no such namespace.
+        InvalidError: It has no name, or not one that the server takes.
+    """
+    metadata = _metadata.accepted(document.read("metadata"))
+    document.set("metadata", metadata)
+    if served.namespaced:
+        metadata["namespace"] = namespace
+        _check_namespace(cluster, served, namespace, metadata.get("name", ""))
+    metadata.setdefault("uid", cluster.new_uid())
+    metadata.setdefault("creationTimestamp", cluster.timestamp())
+    if served.traits.generation:
+        metadata.setdefault("generation", 1)
+    problems = _metadata.name_problems(served, metadata)
+    refuse(served, metadata.get("name", ""), problems)
+    key = object_key(served, namespace, metadata["name"])
+    if key in cluster.collection(served).objects:
+        raise _status.already_exists(served.named, metadata["name"])
+    return store(cluster, served, key, document, dry_run=False)
+
+
+def _create_named(
+    cluster: Cluster, served: ServedResource, document: Document, options: WriteOptions
+) -> Stored:
+    metadata = document.metadata
+    given_version = metadata.pop("resourceVersion", "")
+    metadata.pop("deletionTimestamp", None)
+    metadata.pop("deletionGracePeriodSeconds", None)
+    metadata["uid"] = cluster.new_uid()
+    metadata["creationTimestamp"] = cluster.timestamp()
+    if served.traits.generation:
+        metadata["generation"] = 1
+    resource = str(served.stored.resource)
+    if served.splits_status and not served.traits.status_on_create:
+        document.remove("status")
+    if not served.custom:
+        apply_defaults(resource, document)
+        if "status" not in document and (status := initial_status(resource)) is not None:
+            document.set("status", status)
+    problems = _metadata.name_problems(served, metadata) + _metadata.problems_of(metadata)
+    problems += cluster.prepared(served.stored, document, None)
+    refuse(served, metadata.get("name", ""), problems)
+    if given_version not in ("", "0"):
+        raise _status.internal("resourceVersion should not be set on objects to be created")
+    key = object_key(served, metadata.get("namespace", ""), metadata["name"])
+    if key in cluster.collection(served).objects:
+        raise _status.already_exists(served.named, metadata["name"])
+    return store(cluster, served, key, document, dry_run=options.dry_run)
+
+
+def _check_namespace(cluster: Cluster, served: ServedResource, namespace: str, name: str) -> None:
+    home = cluster.registry.find("", "v1", "namespaces")
+    assert home is not None  # every server has namespaces
+    found = cluster.collection(home).objects.get(namespace)
+    if found is None:
+        raise _status.not_found(home.named, namespace)
+    if found.metadata().get("deletionTimestamp"):
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        why = (
+            f"unable to create new content in namespace {namespace} because it is being terminated"
+        )
+        raise _status.forbidden(served.named, name, why, causes=[cause])

@@ -1,0 +1,61 @@
+"""Objects that replace others in; stored versions of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kinform.testing import _status
+from kinform.testing._cluster import Cluster
+from kinform.testing._creates import create
+from kinform.testing._options import WriteOptions
+from kinform.testing._resources import ServedResource
+from kinform.testing._status import Problem
+from kinform.testing._storage import Stored
+from kinform.testing._writes import accepted_object, check_name, commit, object_key
+
+
+def replace(
+    cluster: Cluster,
+    served: ServedResource,
+    namespace: str,
+    name: str,
+    obj: Mapping[str, Any],
+    options: WriteOptions,
+    subresource: str = "",
+) -> tuple[Stored, bool]:
+    """Put an object in the place of another. The second is whether there was none.
+
+    Raises:
+        NotFoundError: There is no such object, and the kind is not one that a PUT creates.
+        ConflictError: It is not the version that the client meant to replace.
+        InvalidError: The object is not one that the server takes.
+    """
+    document = accepted_object(served, obj, namespace)
+    given = document.metadata
+    check_name(given.get("name", ""), name)
+    old = cluster.collection(served).objects.get(object_key(served, namespace, name))
+    if old is None:
+        if not served.traits.create_on_update or subresource or given.get("uid"):
+            raise _status.not_found(served.named, name)
+        given.pop("resourceVersion", None)
+        return create(cluster, served, namespace, {**obj, "metadata": given}, options), True
+    version = given.get("resourceVersion", "")
+    if version and not version.isdigit():
+        raise _status.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    if version in ("", "0") and not served.traits.unconditional_update:
+        problem = Problem(
+            "FieldValueInvalid",
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        )
+        raise _status.invalid(served.named, name, [problem])
+    if (uid := given.get("uid")) and uid != (known := old.metadata()["uid"]):
+        key = f"/registry/{served.gvr.resource}/{old.key}"
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+            f"UID in object meta: {known}"
+        )
+        raise _status.conflict(served.named, name, why)
+    return commit(cluster, served, old, document, options, subresource), False

@@ -1,0 +1,240 @@
+"""The server as a whole: starting, stopping, entering, and what it does with odd requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from typing import Any
+
+import pytest
+
+from kinform.api import GVR
+from kinform.errors import StateError
+from kinform.testing import ApiServer
+from tests.support import raw_http
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def _map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+async def test_a_server_that_does_not_run_has_no_address() -> None:
+    api = ApiServer(name="mine")
+
+    with pytest.raises(StateError, match="'mine' does not run"):
+        _ = api.url
+    await api.stop()
+
+
+async def test_a_server_runs_once_at_a_time() -> None:
+    async with ApiServer() as api:
+        with pytest.raises(StateError, match="runs already"):
+            await api.start()
+
+
+async def test_a_taken_port_is_said_to_be_taken(kinform_api: ApiServer) -> None:
+    port = int(kinform_api.url.rpartition(":")[2])
+
+    with pytest.raises(StateError, match=f"cannot listen on port {port}.*port=0"):
+        await ApiServer(port=port).start()
+
+
+async def test_what_it_holds_outlives_a_stop() -> None:
+    api = ApiServer()
+    async with api:
+        api.create(_map("a"))
+    async with api:
+        answer = await raw_http.ask(api.url, f"{MAPS}/a")
+
+    assert answer.json()["metadata"]["name"] == "a"
+
+
+async def test_stopping_does_not_wait_for_a_version_of_the_future() -> None:
+    api = ApiServer(future_wait=60)
+    await api.start()
+    asking = asyncio.create_task(raw_http.ask(api.url, f"{MAPS}?resourceVersion=999999"))
+    await api.requests.wait_for(verb="list")
+
+    began = time.monotonic()
+    await api.stop()
+
+    assert time.monotonic() - began < 1
+    assert (await asking).end != raw_http.COMPLETE
+
+
+async def test_a_version_that_comes_in_time_is_waited_for() -> None:
+    async with ApiServer(future_wait=30) as api:
+        version = int(api.resource_version) + 1
+        path = f"{MAPS}?resourceVersion={version}"
+        asking = asyncio.create_task(raw_http.ask(api.url, path))
+        await api.requests.wait_for(verb="list")
+        api.create(_map("a"))
+
+        answer = await asking
+
+    assert [item["metadata"]["name"] for item in answer.json()["items"]] == ["a"]
+
+
+async def test_tokens_can_be_exchanged_while_it_runs() -> None:
+    async with ApiServer(tokens={"old": "me"}) as api:
+        old = {"Authorization": "Bearer old"}
+        assert (await raw_http.ask(api.url, MAPS, headers=old)).status == 200
+
+        api.replace_tokens({"new": "me"})
+
+        assert (await raw_http.ask(api.url, MAPS, headers=old)).status == 401
+        new = {"Authorization": "Bearer new"}
+        assert (await raw_http.ask(api.url, MAPS, headers=new)).status == 200
+
+
+async def test_tls_is_served_under_an_authority_of_its_own() -> None:
+    async with ApiServer(tls=True) as api:
+        assert api.url.startswith("https://")
+        assert api.ca_data is not None
+        assert api.ca_file is not None
+        assert api.ca_file.read_bytes() == api.ca_data
+        context = ssl.create_default_context(cadata=api.ca_data.decode())
+        port = int(api.url.rpartition(":")[2])
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        writer.close()
+        await writer.wait_closed()
+    assert not api.ca_file.exists()
+
+
+async def test_a_server_without_tls_has_no_certificates_to_rotate(kinform_api: ApiServer) -> None:
+    assert kinform_api.ca_data is None
+    with pytest.raises(StateError, match="tls=True"):
+        kinform_api.rotate_certificates()
+
+
+async def test_a_body_that_is_too_large_is_refused(kinform_api: ApiServer) -> None:
+    body = json.dumps(_map("big", text="x" * 4_000_000)).encode()
+
+    answer = await raw_http.ask(kinform_api.url, MAPS, method="POST", body=body)
+
+    assert answer.status == 413
+    assert answer.json()["reason"] == "RequestEntityTooLarge"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [(f"{MAPS}/a?pretty=true", {}), (f"{MAPS}/a", {"User-Agent": "curl/8.0"})],
+    ids=["asked for", "for a person"],
+)
+async def test_json_can_be_pretty(
+    kinform_api: ApiServer, path: str, headers: dict[str, str]
+) -> None:
+    kinform_api.create(_map("a"))
+
+    answer = await raw_http.ask(kinform_api.url, path, headers=headers)
+
+    assert answer.body.startswith(b'{\n  "kind": "ConfigMap",\n')
+
+
+async def test_a_list_can_be_pretty_and_so_can_a_refusal(kinform_api: ApiServer) -> None:
+    kinform_api.create(_map("a"))
+
+    listed = await raw_http.ask(kinform_api.url, f"{MAPS}?pretty=1")
+    refused = await raw_http.ask(kinform_api.url, f"{MAPS}/nope?pretty=1")
+
+    assert listed.body.startswith(b'{\n  "kind": "ConfigMapList",\n')
+    assert refused.body.startswith(b'{\n  "kind": "Status",\n')
+
+
+async def test_objects_and_lists_can_be_yaml(kinform_api: ApiServer) -> None:
+    kinform_api.create(_map("a", k="v"))
+    headers = {"Accept": "application/yaml"}
+
+    one = await raw_http.ask(kinform_api.url, f"{MAPS}/a", headers=headers)
+    many = await raw_http.ask(kinform_api.url, MAPS, headers=headers)
+
+    assert one.headers["content-type"] == "application/yaml"
+    assert b"apiVersion: v1\ndata:\n  k: v\nkind: ConfigMap\n" in one.body
+    assert b"kind: ConfigMapList\n" in many.body
+
+
+async def test_protobuf_is_offered_to_nobody(kinform_api: ApiServer) -> None:
+    kinform_api.create(_map("a"))
+    protobuf = "application/vnd.kubernetes.protobuf"
+
+    fallback = await raw_http.ask(
+        kinform_api.url, f"{MAPS}/a", headers={"Accept": f"{protobuf},application/json"}
+    )
+    alone = await raw_http.ask(kinform_api.url, f"{MAPS}/a", headers={"Accept": protobuf})
+    sent = await raw_http.ask(
+        kinform_api.url, MAPS, method="POST", headers={"Content-Type": protobuf}, body=b"k8s\0"
+    )
+
+    assert fallback.headers["content-type"] == "application/json"
+    assert alone.status == 406
+    assert sent.status == 415
+    assert sent.json()["message"].endswith("include: application/json, application/yaml")
+
+
+async def test_a_table_is_answered_with_objects_if_those_are_accepted(
+    kinform_api: ApiServer,
+) -> None:
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+    fallback = await raw_http.ask(
+        kinform_api.url, MAPS, headers={"Accept": f"{table},application/json"}
+    )
+    alone = await raw_http.ask(kinform_api.url, MAPS, headers={"Accept": table})
+
+    assert fallback.json()["kind"] == "ConfigMapList"
+    assert alone.status == 406
+
+
+async def test_server_side_apply_says_what_there_is_instead(kinform_api: ApiServer) -> None:
+    answer = await raw_http.ask(
+        kinform_api.url,
+        f"{MAPS}/a?fieldManager=me",
+        method="PATCH",
+        headers={"Content-Type": "application/apply-patch+yaml"},
+        body=b"{}",
+    )
+
+    assert answer.status == 415
+    assert "application/strategic-merge-patch+json" in answer.json()["message"]
+
+
+async def test_openapi_is_not_there(kinform_api: ApiServer) -> None:
+    answer = await raw_http.ask(kinform_api.url, "/openapi/v3")
+
+    assert (answer.status, answer.body) == (404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_health_can_be_verbose(kinform_api: ApiServer, path: str) -> None:
+    answer = await raw_http.ask(kinform_api.url, f"{path}?verbose")
+
+    assert answer.body.startswith(b"[+]ping ok\n")
+    assert answer.body.endswith(f"{path[1:]} check passed\n".encode())
+    assert (await raw_http.ask(kinform_api.url, f"{path}/ping")).body == b"ok"
+    assert (await raw_http.ask(kinform_api.url, f"{path}/nope")).status == 404
+
+
+async def test_the_root_tells_the_paths(kinform_api: ApiServer) -> None:
+    paths = (await raw_http.ask(kinform_api.url, "/")).json()["paths"]
+
+    assert {"/api", "/api/v1", "/apis/apps/v1", "/version", "/readyz"} <= set(paths)
+
+
+async def test_a_mistake_of_the_servers_own_is_an_answer_too(kinform_api: ApiServer) -> None:
+    # The loader trusts its caller, who here has broken the promise to give JSON.
+    kinform_api.load([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": 5}])
+
+    answer = await raw_http.ask(
+        kinform_api.url,
+        "/api/v1/nodes/n",
+        method="PATCH",
+        headers={"Content-Type": "application/merge-patch+json"},
+        body=b'{"spec":{"unschedulable":true}}',
+    )
+
+    assert answer.status == 200
+    assert kinform_api.get(GVR("", "v1", "nodes"), "n")["spec"] == {"unschedulable": True}
