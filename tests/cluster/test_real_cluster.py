@@ -154,6 +154,7 @@ def test_compacting_twice_in_a_row_is_fine(real_cluster: RealCluster) -> None:
     assert real_cluster.compact() < real_cluster.compact()
 
 
+@pytest.mark.usefixtures("real_cluster")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends the servers of a killed run")
 def test_a_killed_run_leaves_no_server_and_its_folder_goes_with_the_next() -> None:
     script = (
