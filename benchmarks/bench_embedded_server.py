@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from kinform.api import GVR
 from kinform.testing import ApiServer
-from kinform.testing.cluster_life import realistic_pod_json
+from kinform.testing.cluster_life import realistic_pod, realistic_pod_json
 
 PODS = GVR("", "v1", "pods")
 NAMESPACE = "default"
@@ -126,7 +126,7 @@ async def measure_list(api: ApiServer) -> None:
 
 async def measure_watch(api: ApiServer, pods: int, changes: int, rate: int | None) -> None:
     """Change labels as fast as asked for, or as fast as it goes, while somebody watches."""
-    names = [pod["metadata"]["name"] for pod in api.list(PODS, NAMESPACE)[: min(pods, 2000)]]
+    names = [realistic_pod(index)["metadata"]["name"] for index in range(min(pods, 2000))]
     path = f"/api/v1/pods?watch=1&resourceVersion={api.resource_version}"
     reader = await start_reader(api.url, path, changes)
     began, cpu = time.perf_counter(), time.process_time()

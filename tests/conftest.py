@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
 

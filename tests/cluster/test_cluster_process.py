@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.support.cluster_process import (
     PortTakenError,
     ServerProcess,

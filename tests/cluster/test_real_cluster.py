@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.support.cluster import RealCluster
 
 pytestmark = pytest.mark.cluster

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
 import pytest
+
 from tests.conformance.harness import Json, Server
 from tests.conformance.samples import CRDS, GROUP, custom_resource_definition
 from tests.support.cluster import RealCluster

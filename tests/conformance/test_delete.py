@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.conformance.harness import Json, Server, assert_refused, told, version
 from tests.conformance.samples import config_map, deployment, finalized
 

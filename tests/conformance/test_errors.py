@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.conformance.harness import Server, assert_refused
 from tests.conformance.samples import GROUP, config_map
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.conformance.harness import JSON, METADATA, METADATA_LIST, Server, assert_refused
 from tests.conformance.samples import config_map, widget
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 import pytest
+
 from tests.conformance.harness import Server, assert_refused, told
 from tests.conformance.samples import config_map, finalized
 

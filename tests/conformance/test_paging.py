@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.conformance.harness import Json, Server, assert_refused, names, version
 from tests.conformance.samples import config_map, event
 

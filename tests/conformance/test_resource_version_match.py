@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from tests.conformance.harness import Json, Server, assert_refused, names, version
 from tests.conformance.samples import config_map, event
 

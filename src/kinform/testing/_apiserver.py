@@ -174,8 +174,7 @@ class ApiServer:
         Raises:
             StateError: It does not run.
         """
-        if self._runner is None:
-            raise StateError(f"API server {self.name!r} does not run; use it inside async with")
+        self._check_running()
         scheme = "https" if self._certificates else "http"
         return f"{scheme}://{_HOST}:{self._port}"
 
@@ -186,7 +185,11 @@ class ApiServer:
 
     @property
     def ca_file(self) -> Path | None:
-        """Whom to trust, as a file that goes when the server stops; ``None`` without TLS."""
+        """Whom to trust, as a file that goes when the server stops; ``None`` without TLS.
+
+        Raises:
+            StateError: It does not run.
+        """
         if self._certificates is None:
             return None
         path = self._private_folder() / "ca.crt"
@@ -231,7 +234,12 @@ class ApiServer:
             )
         self._certificates.rotate()
 
+    def _check_running(self) -> None:
+        if self._runner is None:
+            raise StateError(f"API server {self.name!r} does not run; use it inside async with")
+
     def _private_folder(self) -> Path:
+        self._check_running()
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="kinform-")
         return Path(self._folder.name)

@@ -47,8 +47,7 @@ def decode_any(body: bytes, content_type: str, expected: str) -> Json:
         # The list of a real server, which clients know, though protobuf is not read here.
         raise _status.unsupported_body((*_READABLE, _PROTOBUF))
     if not isinstance(found, dict):
-        described = "array" if isinstance(found, list) else "value"
-        reason = f"json: cannot unmarshal {described} into Go value of type struct"
+        reason = f"json: cannot unmarshal {_status.json_type(found)} into Go value of type struct"
         raise _unrecognized(expected, reason, body)
     return found
 
@@ -69,9 +68,11 @@ def expect_kind(found: Json, gvk: GVK) -> None:
     kind = found.get("kind") or gvk.kind
     version = found.get("apiVersion") or gvk.api_version
     if (kind, version) != (gvk.kind, gvk.api_version):
+        short = version.rpartition("/")[2]
+        group = gvk.group.partition(".")[0] or "core"
         raise _status.bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {gvk.kind}: '
-            "converting: unknown conversion"
+            f'{kind} in version "{short}" cannot be handled as a {gvk.kind}: '
+            f"converting ({short}.{kind}) to ({group}.{gvk.kind}): unknown conversion"
         )
 
 

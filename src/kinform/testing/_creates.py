@@ -97,7 +97,7 @@ def _create_named(
         apply_defaults(resource, document)
         if "status" not in document and (status := initial_status(resource)) is not None:
             document.set("status", status)
-    problems = _metadata.name_problems(served, metadata) + _metadata.problems_of(metadata)
+    problems = _metadata.name_problems(served, metadata) + _metadata.problems_of(served, metadata)
     problems += cluster.prepared(served.stored, document, None)
     refuse(served, metadata.get("name", ""), problems)
     if given_version not in ("", "0"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +17,19 @@ def apply_defaults(resource: str, document: Document) -> None:
     if complete := _SPEC.get(resource):
         spec = document.edit("spec")
         complete(spec)
-    elif resource == "secrets" and not document.read("type"):
+    elif resource == "secrets":
+        _complete_secret(document)
+
+
+def _complete_secret(document: Document) -> None:
+    if not document.read("type"):
         document.set("type", "Opaque")
+    if plain := document.read("stringData"):
+        # Only ever sent: it is kept, and read, as data.
+        data = document.edit("data")
+        for key, text in plain.items():
+            data[key] = base64.b64encode(str(text).encode()).decode()
+    document.remove("stringData")
 
 
 def initial_status(resource: str) -> Json | None:

@@ -25,8 +25,8 @@ def apply_json_patch(document: Any, operations: list[Any]) -> Any:
     for operation in operations:
         if not isinstance(operation, dict):
             raise _status.bad_request(
-                "error decoding patch: json: cannot unmarshal value into Go value of type "
-                "handlers.jsonPatchOp"
+                f"error decoding patch: json: cannot unmarshal {_status.json_type(operation)} "
+                "into Go value of type handlers.jsonPatchOp"
             )
         changed = _apply(changed, operation)
     return changed

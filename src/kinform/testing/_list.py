@@ -134,7 +134,9 @@ def decode_token(text: str) -> tuple[int, str]:
     try:
         padded = text + "=" * (-len(text) % 4)
         token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
-    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
+    except binascii.Error as error:
+        raise _bad_token("continue key is not valid: illegal base64 data") from error
+    except (ValueError, msgspec.DecodeError) as error:
         raise _bad_token(f"continue key is not valid: {error}") from error
     if token.v != _TOKEN_VERSION:
         raise _bad_token(

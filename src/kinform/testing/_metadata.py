@@ -19,10 +19,10 @@ Json = dict[str, Any]
 _SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _NAME_LIMIT = 63
+_STANDARD_FINALIZERS = frozenset({"foregroundDeletion", "kubernetes", "orphan"})
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
 _QUALIFIED_NAMES = re.compile(_QUALIFIED)
@@ -37,11 +37,6 @@ _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
     f"regex used for validation is '{_LABEL}')"
-)
-_LABEL_1035_RULE = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with "
-    "an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
-    f"'abc-123', regex used for validation is '{_LABEL_1035}')"
 )
 _QUALIFIED_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
@@ -131,13 +126,21 @@ def name_problems(served: ServedResource, metadata: Mapping[str, Any]) -> list[P
     return [_status.wrong_value(where, name, text) for text in check(name)]
 
 
-def problems_of(metadata: Mapping[str, Any], was: Mapping[str, Any] | None = None) -> list[Problem]:
+def problems_of(
+    served: ServedResource, metadata: Mapping[str, Any], was: Mapping[str, Any] | None = None
+) -> list[Problem]:
     """What is wrong with the rest of metadata, of what is not as it was."""
     problems: list[Problem] = []
     for member, check in _CHECKS.items():
-        value = metadata.get(member)
-        if value and (was is None or value != was.get(member)):
-            problems += check(value)
+        value: Any = metadata.get(member)
+        before = None if was is None else was.get(member)
+        if not value or value == before:
+            continue
+        if isinstance(value, dict) and isinstance(before, dict):
+            value = {key: item for key, item in value.items() if before.get(key) != item}
+        problems += check(value)
+        if member == "finalizers" and not served.custom:
+            problems += _unqualified_finalizers(value)
     return problems
 
 
@@ -166,11 +169,18 @@ def _finalizer_problems(finalizers: list[str]) -> list[Problem]:
     return problems
 
 
+def _unqualified_finalizers(finalizers: list[str]) -> list[Problem]:
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        _status.wrong_value(f"metadata.finalizers[{position}]", finalizer, why)
+        for position, finalizer in enumerate(finalizers)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
+
+
 def _owner_problems(owners: list[Json]) -> list[Problem]:
     return [
-        _status.wrong_value(
-            f"metadata.ownerReferences[{position}].{member}", "", f"{member} must not be empty"
-        )
+        _status.required(f"metadata.ownerReferences[{position}].{member}", "must not be empty")
         for position, owner in enumerate(owners)
         for member in ("apiVersion", "kind", "name", "uid")
         if not owner.get(member)
@@ -214,11 +224,6 @@ def _label(name: str) -> list[str]:
     return problems if re.fullmatch(_LABEL, name) else [*problems, _LABEL_RULE]
 
 
-def _label_1035(name: str) -> list[str]:
-    problems = [f"must be no more than {_NAME_LIMIT} bytes"] if len(name) > _NAME_LIMIT else []
-    return problems if re.fullmatch(_LABEL_1035, name) else [*problems, _LABEL_1035_RULE]
-
-
 def _path_segment(name: str) -> list[str]:
     if name in (".", ".."):
         return [f"may not be '{name}'"]
@@ -227,7 +232,7 @@ def _path_segment(name: str) -> list[str]:
 
 _NAME_RULES: dict[str, Callable[[str], list[str]]] = {
     "namespaces": _label,
-    "services": _label_1035,
+    "services": _label,
     "roles.rbac.authorization.k8s.io": _path_segment,
     "rolebindings.rbac.authorization.k8s.io": _path_segment,
     "clusterroles.rbac.authorization.k8s.io": _path_segment,

@@ -22,7 +22,7 @@ Query = Mapping[str, Sequence[str]]
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _MATCHES = ("Exact", "NotOlderThan", "")
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
-_FIELD_VALIDATIONS = ("", "Ignore", "Warn", "Strict")
+_FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MAX_MANAGER = 128
 
 

@@ -58,7 +58,7 @@ def decode_patch(body: bytes, content_type: str, served: ServedResource) -> tupl
         )
     )
     if not isinstance(patch, wanted):
-        found = "object" if isinstance(patch, dict) else "array"
+        found = _status.json_type(patch)
         raise _status.bad_request(
             f"error decoding patch: json: cannot unmarshal {found} into Go value of type "
             f"{described}"
@@ -162,6 +162,10 @@ def _json_patched(served: ServedResource, document: Document, patch: list[Any]) 
 def _check_type(served: ServedResource, name: str, patched: Json) -> None:
     kind = patched.get("kind", served.kind)
     version = patched.get("apiVersion", served.api_version)
+    if not served.custom and (kind, version) != (served.kind, served.api_version):
+        why = f'no kind "{kind}" is registered for version "{version}"'
+        problem = _status.wrong_value("patch", msgspec.json.encode(patched).decode(), why)
+        raise _status.invalid(Resource("", ""), "", [problem])
     if kind != served.kind:
         problem = _status.wrong_value("kind", kind, f"must be {served.kind}")
         raise _status.invalid(Resource(served.gvr.group, str(kind)), name, [problem])

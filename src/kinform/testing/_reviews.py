@@ -47,13 +47,14 @@ def review(
             status = _ALL_RULES
         case _:
             status = {"allowed": True}
-    return {
+    answer: Json = {
         "kind": served.kind,
         "apiVersion": served.api_version,
         "metadata": question.get("metadata") or {},
-        "spec": question.get("spec") or {},
-        "status": status,
     }
+    if "spec" in question:
+        answer["spec"] = question["spec"]
+    return {**answer, "status": status}
 
 
 def _user_info(user: str) -> Json:

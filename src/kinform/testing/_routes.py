@@ -48,7 +48,7 @@ def locate(registry: Registry, method: str, raw_path: str, *, watch: bool) -> Lo
     where = _place(group, version, rest)
     verb = _verb(method, where, watch=watch)
     located = replace(where, verb=verb)
-    if located.gvr is None:
+    if located.gvr is None or (segments[0] == "apis" and not group):
         return replace(located, refusal=_unknown(registry, group))
     served = registry.find(group, version, located.gvr.resource)
     located = replace(located, served=served)

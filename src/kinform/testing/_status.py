@@ -225,6 +225,20 @@ def internal(message: str, *, reason: str = "") -> ServerError:
     return ServerError(message, code=500, reason=reason)
 
 
+def json_type(value: object) -> str:
+    """What the server calls a type of JSON."""
+    if isinstance(value, bool):
+        return "bool"
+    names: list[tuple[type, str]] = [
+        (dict, "object"),
+        (list, "array"),
+        (str, "string"),
+        (int, "number"),
+        (float, "number"),
+    ]
+    return next((name for kind, name in names if isinstance(value, kind)), "null")
+
+
 def failure_body(error: ApiError) -> bytes:
     """The Status that says this, as JSON, without a newline."""
     body: dict[str, Any] = {

@@ -49,7 +49,7 @@ def apply_strategic_patch(current: Any, patch: Json) -> Json:
     """The merged object.
 
     Raises:
-        BadRequestError: A directive has a value that it cannot have.
+        ServerError: A directive, or an item of a list, is not one. The real server fails, too.
     """
     merged = _merge_object(current if isinstance(current, dict) else {}, patch)
     return merged if merged is not None else {}
@@ -73,7 +73,7 @@ def _merge_object(current: Json, patch: Json) -> Json | None:
         replaced: Json = _without_directives(patch)
         return replaced
     if directive not in (None, "merge"):
-        raise _status.bad_request(f"unknown patch type: {directive}")
+        raise _status.internal(f"unknown patch type: {directive} in map: {_shown(patch)}")
     merged = dict(current)
     if _RETAIN in patch:
         kept = patch[_RETAIN]
@@ -121,7 +121,9 @@ def _merge_list(field: str, current: list[Any], patch: list[Any]) -> list[Any]:
     merged = list(current)
     for item in patch:
         if key not in item:
-            raise _status.bad_request(f"map: {item!r} does not contain declared merge key: {key}")
+            raise _status.internal(
+                f"map: {_shown(item)} does not contain declared merge key: {key}"
+            )
         _merge_item(merged, key, item)
     return merged
 
@@ -148,6 +150,11 @@ def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
         return sorted(items, key=lambda item: rank.get(item.get(key), len(rank)))
     rank = {name: position for position, name in enumerate(order)}
     return sorted(items, key=lambda item: rank.get(item, len(rank)))
+
+
+def _shown(item: Json) -> str:
+    """An object as the server prints it."""
+    return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(item.items()))}]"
 
 
 def _without_directives(value: Any) -> Any:

@@ -20,7 +20,7 @@ from kinform.testing._patches import decode_patch, patch_value
 from kinform.testing._resources import ScalePaths, ServedResource
 from kinform.testing._status import Resource
 from kinform.testing._storage import Stored
-from kinform.testing._writes import commit, find, store
+from kinform.testing._writes import check_name, commit, find, store
 
 Json = dict[str, Any]
 
@@ -69,7 +69,8 @@ def replace_scale(
     expect_kind(given, _SCALE)
     replicas = (given.get("spec") or {}).get("replicas", 0)
     metadata = given.get("metadata") or {}
-    name = metadata.get("name") or stored.metadata()["name"]
+    name = stored.metadata()["name"]
+    check_name(metadata.get("name", ""), name)
     if not isinstance(replicas, int) or replicas < 0:
         why = "must be greater than or equal to 0"
         problem = _status.wrong_value("spec.replicas", replicas, why)

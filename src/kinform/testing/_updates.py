@@ -12,7 +12,7 @@ from kinform.testing._options import WriteOptions
 from kinform.testing._resources import ServedResource
 from kinform.testing._status import Problem
 from kinform.testing._storage import Stored
-from kinform.testing._writes import accepted_object, check_name, commit, object_key
+from kinform.testing._writes import accepted_object, check_name, commit, given_version, object_key
 
 
 def replace(
@@ -40,10 +40,7 @@ def replace(
             raise _status.not_found(served.named, name)
         given.pop("resourceVersion", None)
         return create(cluster, served, namespace, {**obj, "metadata": given}, options), True
-    version = given.get("resourceVersion", "")
-    if version and not version.isdigit():
-        raise _status.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    if version in ("", "0") and not served.traits.unconditional_update:
+    if not given_version(given) and not served.traits.unconditional_update:
         problem = Problem(
             "FieldValueInvalid",
             "metadata.resourceVersion",

@@ -305,6 +305,9 @@ class Verbs:
                 status = 200
             case "binding":
                 body = decode_any(call.body, request.content_type, "Binding")
+                if (body.get("metadata") or {}).get("name") != where.name:
+                    message = "name in URL does not match name in Binding object"
+                    raise _status.bad_request(message)
                 _subresources.bind(cluster, served, *place, body, options.dry_run)
                 answer = _success(201)
             case "eviction":
@@ -315,6 +318,7 @@ class Verbs:
                 body = decode_any(call.body, request.content_type, "TokenRequest")
                 answer = _subresources.token(cluster, served, *place, body)
             case _:
+                find(cluster, served, *place)
                 raise _unserved(served, where)
         if isinstance(answer, Stored):
             encoded = self._view(request).body(answer)

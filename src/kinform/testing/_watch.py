@@ -63,7 +63,9 @@ class Watch(Subscriber):
         self._frames = frames
         self._pending: list[Change] = []
         self._wake = asyncio.Event()
+        # No more changes will come; and: nothing more is to be sent.
         self._closed = False
+        self._ended = False
         self._stuck: Sink | None = None
 
     # Called by the collection, between any two awaits of the others.
@@ -177,7 +179,7 @@ class Watch(Subscriber):
             for sent in self._frames(frame) if self._frames else (frame,):
                 yield sent.encode()
                 if sent.final:
-                    self._closed = True
+                    self._ended = True
                     return
 
     async def _send(self, sink: Sink, events: Iterable[bytes]) -> bool:
@@ -192,11 +194,9 @@ class Watch(Subscriber):
                 # Others get a turn even if the socket takes everything at once.
                 await asyncio.sleep(0)
                 parts, size = [], 0
-                if self._closed:
-                    return False
         if parts:
             await self._write(sink, b"".join(parts))
-        return not self._closed or bool(self._pending)
+        return not self._ended
 
     async def _write(self, sink: Sink, data: bytes) -> None:
         self._stuck = sink

@@ -78,6 +78,18 @@ def check_namespace_of(served: ServedResource, given: str, namespace: str) -> No
         raise _status.invalid(served.named_kind, "", [problem])
 
 
+def given_version(metadata: Mapping[str, Any]) -> int:
+    """The version that a client means to replace; 0 if it does not say.
+
+    Raises:
+        ServerError: It is no version; the real server fails on that, too.
+    """
+    version = metadata.get("resourceVersion") or "0"
+    if not (version.isascii() and version.isdigit()):
+        raise _status.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    return int(version)
+
+
 def commit(
     cluster: Cluster,
     served: ServedResource,
@@ -98,17 +110,19 @@ def commit(
     before = before or old.document()
     was, now = before.read("metadata"), new.own_metadata()
     name = was["name"]
-    version = now.get("resourceVersion", "")
-    if version not in ("", "0") and version != was["resourceVersion"]:
+    if given_version(now) not in (0, int(was["resourceVersion"])):
         raise _status.modified(served.named, name)
     if now.get("uid", was["uid"]) != was["uid"]:
         problem = _status.wrong_value("metadata.uid", now["uid"], "field is immutable")
         raise _status.invalid(served.named_kind, name, [problem])
+    if (moment := now.get("deletionTimestamp")) not in (None, was.get("deletionTimestamp")):
+        problem = _status.wrong_value("metadata.deletionTimestamp", moment, "field is immutable")
+        raise _status.invalid(served.named_kind, name, [problem])
     _keep_what_is_fixed(was, now)
     _split_status(served, before, new, subresource)
-    if not served.custom and not subresource and new.touched("spec"):
+    if not served.custom and not subresource and _was_sent(new):
         apply_defaults(str(served.stored.resource), new)
-    problems = _metadata.problems_of(now, was) + _finalizer_problems(was, now)
+    problems = _metadata.problems_of(served, now, was) + _finalizer_problems(was, now)
     problems += cluster.prepared(served.stored, new, before)
     refuse(served, name, problems)
     rest_is_same = new.differs_in_metadata_alone(before)
@@ -241,6 +255,11 @@ def _split_status(
             now.pop(key, None)
             if key in was:
                 now[key] = was[key]
+
+
+def _was_sent(new: Document) -> bool:
+    """Whether anything is there that has not been completed by defaults yet."""
+    return any(new.touched(section) for section in ("spec", "stringData", "type"))
 
 
 def _uncounted(served: ServedResource) -> set[str]:

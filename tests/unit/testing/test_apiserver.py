@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import time
 from typing import Any
 
 import pytest
 
-from kinform.api import GVR
 from kinform.errors import StateError
 from kinform.testing import ApiServer
 from tests.support import raw_http
@@ -57,12 +55,11 @@ async def test_stopping_does_not_wait_for_a_version_of_the_future() -> None:
     api = ApiServer(future_wait=60)
     await api.start()
     asking = asyncio.create_task(raw_http.ask(api.url, f"{MAPS}?resourceVersion=999999"))
-    await api.requests.wait_for(verb="list")
+    await api.requests.wait_for(lambda request: request.verb == "list")
 
-    began = time.monotonic()
-    await api.stop()
+    async with asyncio.timeout(15):  # a quarter of what it would wait for the version
+        await api.stop()
 
-    assert time.monotonic() - began < 1
     assert (await asking).end != raw_http.COMPLETE
 
 
@@ -71,7 +68,7 @@ async def test_a_version_that_comes_in_time_is_waited_for() -> None:
         version = int(api.resource_version) + 1
         path = f"{MAPS}?resourceVersion={version}"
         asking = asyncio.create_task(raw_http.ask(api.url, path))
-        await api.requests.wait_for(verb="list")
+        await api.requests.wait_for(lambda request: request.verb == "list")
         api.create(_map("a"))
 
         answer = await asking
@@ -95,14 +92,15 @@ async def test_tls_is_served_under_an_authority_of_its_own() -> None:
     async with ApiServer(tls=True) as api:
         assert api.url.startswith("https://")
         assert api.ca_data is not None
-        assert api.ca_file is not None
-        assert api.ca_file.read_bytes() == api.ca_data
+        file = api.ca_file
+        assert file is not None
+        assert file.read_bytes() == api.ca_data
         context = ssl.create_default_context(cadata=api.ca_data.decode())
         port = int(api.url.rpartition(":")[2])
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
         writer.close()
         await writer.wait_closed()
-    assert not api.ca_file.exists()
+    assert not file.exists()
 
 
 async def test_a_server_without_tls_has_no_certificates_to_rotate(kinform_api: ApiServer) -> None:
@@ -222,19 +220,3 @@ async def test_the_root_tells_the_paths(kinform_api: ApiServer) -> None:
     paths = (await raw_http.ask(kinform_api.url, "/")).json()["paths"]
 
     assert {"/api", "/api/v1", "/apis/apps/v1", "/version", "/readyz"} <= set(paths)
-
-
-async def test_a_mistake_of_the_servers_own_is_an_answer_too(kinform_api: ApiServer) -> None:
-    # The loader trusts its caller, who here has broken the promise to give JSON.
-    kinform_api.load([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": 5}])
-
-    answer = await raw_http.ask(
-        kinform_api.url,
-        "/api/v1/nodes/n",
-        method="PATCH",
-        headers={"Content-Type": "application/merge-patch+json"},
-        body=b'{"spec":{"unschedulable":true}}',
-    )
-
-    assert answer.status == 200
-    assert kinform_api.get(GVR("", "v1", "nodes"), "n")["spec"] == {"unschedulable": True}

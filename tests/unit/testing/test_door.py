@@ -153,6 +153,19 @@ async def test_objects_can_be_loaded_as_json(kinform_api: ApiServer, indent: int
     assert kinform_api.get(CONFIG_MAPS, "a")["data"] == {"k": "line\nbreak"}
 
 
+async def test_a_secret_in_plain_text_is_kept_encoded(kinform_api: ApiServer) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+
+    created = kinform_api.create({**secret, "stringData": {"a": "b"}, "data": {"c": "ZA=="}})
+
+    assert created["data"] == {"a": "Yg==", "c": "ZA=="}
+    assert created["type"] == "Opaque"
+    assert "stringData" not in created
+    secrets = GVR("", "v1", "secrets")
+    patched = kinform_api.patch(secrets, "s", {"stringData": {"c": "e"}})
+    assert patched["data"] == {"a": "Yg==", "c": "ZQ=="}
+
+
 async def test_what_cannot_be_loaded_is_refused(kinform_api: ApiServer) -> None:
     kinform_api.load([_map("a")])
 

@@ -9,15 +9,19 @@ import pytest
 
 from kinform.errors import BadRequestError
 from kinform.testing._metadata import accepted, generate_name, name_problems, problems_of
-from kinform.testing._resources import Registry
+from kinform.testing._resources import Registry, ServedResource
 
 REGISTRY = Registry()
 
 
-def _name_is_right(group: str, plural: str, name: str) -> bool:
+def _served(group: str = "", plural: str = "configmaps") -> ServedResource:
     served = REGISTRY.find(group, "v1", plural)
     assert served is not None
-    return not name_problems(served, {"name": name})
+    return served
+
+
+def _name_is_right(group: str, plural: str, name: str) -> bool:
+    return not name_problems(_served(group, plural), {"name": name})
 
 
 @pytest.mark.parametrize(
@@ -25,7 +29,7 @@ def _name_is_right(group: str, plural: str, name: str) -> bool:
     [
         ("", "configmaps", ["a", "a.b-c", "1", "a" * 253], ["", "A", "a_b", "-a", "a.", "a" * 254]),
         ("", "namespaces", ["a", "a-1", "a" * 63], ["a.b", "a" * 64, "a-"]),
-        ("", "services", ["a1"], ["1a", "a.b", "a" * 64]),
+        ("", "services", ["a1", "1a"], ["a.b", "a" * 64]),
         ("rbac.authorization.k8s.io", "roles", ["system:node", "A b"], ["a/b", "..", "50%"]),
     ],
 )
@@ -47,12 +51,13 @@ def test_each_kind_has_its_rule_for_names(
         ({"labels": {"prefix/": "x"}}, "metadata.labels"),
         ({"annotations": {"a b": "anything goes here"}}, "metadata.annotations"),
         ({"finalizers": ["not a name"]}, "metadata.finalizers"),
+        ({"finalizers": ["unqualified"]}, "metadata.finalizers[0]"),
         ({"ownerReferences": [{"kind": "Pod"}]}, "metadata.ownerReferences[0].uid"),
     ],
     ids=str,
 )
 def test_what_is_wrong_is_named(metadata: dict[str, Any], field: str) -> None:
-    assert field in [problem.field for problem in problems_of(metadata)]
+    assert field in [problem.field for problem in problems_of(_served(), metadata)]
 
 
 def test_what_is_right_is_taken() -> None:
@@ -64,13 +69,15 @@ def test_what_is_right_is_taken() -> None:
         "ownerReferences": [owner],
     }
 
-    assert problems_of(metadata) == []
+    assert problems_of(_served(), metadata) == []
 
 
 def test_what_was_there_before_is_not_judged_again() -> None:
-    metadata = {"labels": {"not a name": "x"}}
+    was = {"labels": {"not a name": "x"}}
+    now = {"labels": {"not a name": "x", "neither is this": "y"}}
 
-    assert problems_of(metadata, metadata) == []
+    assert problems_of(_served(), was, was) == []
+    assert len(problems_of(_served(), now, was)) == 1
 
 
 @pytest.mark.parametrize(
@@ -84,7 +91,13 @@ def test_metadata_of_the_wrong_type_is_refused(metadata: object) -> None:
 
 
 def test_only_what_is_known_and_not_empty_is_taken() -> None:
-    given = {"name": "a", "labels": {}, "annotations": None, "selfLink": "/x", "bogus": 1}
+    given: dict[str, Any] = {
+        "name": "a",
+        "labels": {},
+        "annotations": None,
+        "selfLink": "/x",
+        "bogus": 1,
+    }
 
     assert accepted(given) == {"name": "a"}
     assert accepted(None) == {}

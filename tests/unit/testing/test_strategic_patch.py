@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinform.errors import BadRequestError
+from kinform.errors import ServerError
 from kinform.testing._strategic_patch import apply_strategic_patch
 
 TWO = [{"name": "a", "image": "1"}, {"name": "b", "image": "1"}]
@@ -37,7 +37,7 @@ def test_a_list_can_be_replaced_as_a_whole() -> None:
 
 
 def test_an_item_without_its_key_is_refused() -> None:
-    with pytest.raises(BadRequestError, match="does not contain declared merge key: name"):
+    with pytest.raises(ServerError, match="does not contain declared merge key: name"):
         _containers([{"image": "2"}])
 
 
@@ -112,7 +112,7 @@ def test_an_object_can_be_replaced_or_deleted() -> None:
 
 
 def test_an_unknown_directive_is_refused() -> None:
-    with pytest.raises(BadRequestError, match="unknown patch type: bogus"):
+    with pytest.raises(ServerError, match="unknown patch type: bogus"):
         apply_strategic_patch({}, {"labels": {"$patch": "bogus"}})
 
 

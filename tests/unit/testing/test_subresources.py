@@ -30,15 +30,15 @@ def api(kinform_api: ApiServer) -> ApiServer:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [(f"{POD}/binding", ""), ("/api/v1/namespaces/default/bindings", "p")],
+    "path",
+    [f"{POD}/binding", "/api/v1/namespaces/default/bindings"],
     ids=["of the pod", "beside it"],
 )
-async def test_a_binding_puts_a_pod_on_a_node(api: ApiServer, path: str, name: str) -> None:
+async def test_a_binding_puts_a_pod_on_a_node(api: ApiServer, path: str) -> None:
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": name} if name else {},
+        "metadata": {"name": "p"},
         "target": {"kind": "Node", "name": "n1"},
     }
 
@@ -51,9 +51,12 @@ async def test_a_binding_puts_a_pod_on_a_node(api: ApiServer, path: str, name: s
 
 
 async def test_a_binding_needs_a_node(api: ApiServer) -> None:
-    status, answer = await _post(api, f"{POD}/binding", {"target": {}})
+    nowhere = {"metadata": {"name": "p"}, "target": {}}
+    status, answer = await _post(api, f"{POD}/binding", nowhere)
+    other, _ = await _post(api, f"{POD}/binding", {"metadata": {"name": "other"}})
 
     assert (status, answer["details"]["causes"][0]["field"]) == (422, "target.name")
+    assert other == 400
 
 
 async def test_an_eviction_deletes_the_pod(api: ApiServer) -> None:
@@ -84,6 +87,8 @@ async def test_what_needs_a_node_is_not_implemented(api: ApiServer, subresource:
 
     assert answer.status == 501
     assert f"pods/{subresource} needs a node" in answer.json()["message"]
+    missing = await raw_http.ask(api.url, f"{POD}-missing/{subresource}")
+    assert missing.status == 404
 
 
 async def test_ephemeral_containers_are_a_part_of_the_pod(api: ApiServer) -> None:

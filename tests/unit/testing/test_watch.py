@@ -104,13 +104,11 @@ async def test_stopping_ends_watches_cleanly_and_at_once() -> None:
     path = f"{MAPS}?watch=true&resourceVersion={api.resource_version}"
     async with raw_http.open_answer(api.url, path) as watch:
         before = asyncio.all_tasks()
-        began = time.monotonic()
-        await api.stop()
-        took = time.monotonic() - began
+        async with asyncio.timeout(10):  # by itself the watch would last half an hour
+            await api.stop()
 
         assert await watch.read() == (b"", raw_http.COMPLETE)
 
-    assert took < 0.5
     assert not [task for task in asyncio.all_tasks() - {asyncio.current_task()} if task in before]
 
 
