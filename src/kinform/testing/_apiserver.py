@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +14,6 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from kinform.api import GVR, FieldSelector, LabelSelector
 from kinform.errors import StateError
 from kinform.testing._certificates import ServerCertificates
 from kinform.testing._cluster import Cluster
@@ -43,7 +42,7 @@ _STOP_PATIENCE = 0.2
 _HEADER_LIMIT = 64 * 1024
 
 
-class ApiServer:
+class ApiServer(Door):
     """A Kubernetes API server for tests: real HTTP on loopback, real list and watch.
 
     ``async with ApiServer() as api:`` starts and stops it. All methods belong on the event
@@ -76,13 +75,12 @@ class ApiServer:
         watch_backlog: int = 1000,
         name: str = "embedded",
     ) -> None:
+        super().__init__(Cluster(history=history))
         self.name = name
         self.faults = Faults()
         self.requests = RequestLog()
         self._port = port
         self._certificates = ServerCertificates() if tls else None
-        self._cluster = Cluster(history=history)
-        self._door = Door(self._cluster)
         namespaces = NamespaceController(self._cluster)
         DefinitionController(self._cluster)
         namespaces.create_first_ones()
@@ -264,88 +262,6 @@ class ApiServer:
         """Forget the past up to a version, or all of it: who asks for older ones gets 410."""
         limit = None if resource_version is None else int(resource_version)
         self._cluster.storage.compact(limit)
-
-    # The verbs, in process
-
-    def create(self, obj: Mapping[str, Any]) -> Json:
-        """Create an object; as stored. Without a namespace it is in ``default``."""
-        return self._door.create(obj)
-
-    def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
-        """Store many objects as they are, status and all; how many they were.
-
-        Like a backup: they keep their uids and timestamps. JSON is the fastest to load.
-        Objects given as dicts must not be changed afterwards.
-        """
-        return self._door.load(objects)
-
-    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
-        """Replace an object, or its status; as stored."""
-        return self._door.update(obj, subresource=subresource)
-
-    def patch(
-        self,
-        gvr: GVR,
-        name: str,
-        patch: Any,
-        namespace: str = "",
-        *,
-        kind: str = "merge",
-        subresource: str = "",
-    ) -> Json:
-        """Patch an object; ``kind`` is ``merge``, ``json`` or ``strategic``. As stored."""
-        return self._door.patch(gvr, name, patch, namespace, kind=kind, subresource=subresource)
-
-    def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
-        """Merge-patch an object, and give back its version alone: the cheapest change."""
-        return self._door.touch(gvr, name, patch, namespace)
-
-    def delete(
-        self,
-        gvr: GVR,
-        name: str,
-        namespace: str = "",
-        *,
-        grace_period_seconds: int | None = None,
-        propagation_policy: str = "",
-    ) -> bool:
-        """Delete an object; whether it is gone. Finalizers may keep it, and pods their grace."""
-        return self._door.delete(
-            gvr,
-            name,
-            namespace,
-            grace_period_seconds=grace_period_seconds,
-            propagation_policy=propagation_policy,
-        )
-
-    def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        """Delete an object at once and create it again: the same name, a new uid. As stored.
-
-        Raises:
-            ConflictError: A finalizer keeps it.
-        """
-        return self._door.recreate(gvr, name, namespace)
-
-    def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        """One object.
-
-        Raises:
-            NotFoundError: There is none.
-        """
-        return self._door.get(gvr, name, namespace)
-
-    def list(
-        self,
-        gvr: GVR,
-        namespace: str = "",
-        *,
-        label_selector: LabelSelector | str = "",
-        field_selector: FieldSelector | str = "",
-    ) -> list[Json]:
-        """All objects, or those of one namespace or selection, by namespace and name."""
-        return self._door.list(
-            gvr, namespace, label_selector=label_selector, field_selector=field_selector
-        )
 
 
 def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:

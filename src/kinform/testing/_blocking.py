@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from kinform.api import GVR, FieldSelector, LabelSelector
 from kinform.testing._apiserver import ApiServer
 from kinform.testing._loop_thread import LoopThread
 from kinform.testing._request_log import ReceivedRequest, RequestLog
@@ -16,7 +16,20 @@ from kinform.testing.faults import Faults
 if TYPE_CHECKING:
     from kinform.transport import ClusterConfig
 
-Json = dict[str, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _on_the_loop(
+    method: Callable[Concatenate[ApiServer, P], R],
+) -> Callable[Concatenate[BlockingApiServer, P], R]:
+    """The same method, called on the server's thread while the caller waits."""
+
+    @functools.wraps(method)
+    def call(self: BlockingApiServer, /, *args: P.args, **options: P.kwargs) -> R:
+        return self._thread.call(lambda: method(self._server, *args, **options))
+
+    return call
 
 
 class BlockingApiServer:
@@ -107,84 +120,20 @@ class BlockingApiServer:
     def resource_version(self) -> str:
         return self._server.resource_version
 
-    def kubeconfig(self, path: str | Path | None = None) -> Path:
-        return self._thread.call(lambda: self._server.kubeconfig(path))
+    kubeconfig = _on_the_loop(ApiServer.kubeconfig)
+    replace_tokens = _on_the_loop(ApiServer.replace_tokens)
+    rotate_certificates = _on_the_loop(ApiServer.rotate_certificates)
+    compact = _on_the_loop(ApiServer.compact)
 
-    def replace_tokens(self, tokens: Mapping[str, str] | None) -> None:
-        self._thread.call(lambda: self._server.replace_tokens(tokens))
-
-    def rotate_certificates(self) -> None:
-        self._thread.call(self._server.rotate_certificates)
-
-    def compact(self, resource_version: str | None = None) -> None:
-        self._thread.call(lambda: self._server.compact(resource_version))
-
-    def create(self, obj: Mapping[str, Any]) -> Json:
-        return self._thread.call(lambda: self._server.create(obj))
-
-    def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
-        return self._thread.call(lambda: self._server.load(objects))
-
-    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
-        return self._thread.call(lambda: self._server.update(obj, subresource=subresource))
-
-    def patch(
-        self,
-        gvr: GVR,
-        name: str,
-        patch: Any,
-        namespace: str = "",
-        *,
-        kind: str = "merge",
-        subresource: str = "",
-    ) -> Json:
-        return self._thread.call(
-            lambda: self._server.patch(
-                gvr, name, patch, namespace, kind=kind, subresource=subresource
-            )
-        )
-
-    def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
-        return self._thread.call(lambda: self._server.touch(gvr, name, patch, namespace))
-
-    def delete(
-        self,
-        gvr: GVR,
-        name: str,
-        namespace: str = "",
-        *,
-        grace_period_seconds: int | None = None,
-        propagation_policy: str = "",
-    ) -> bool:
-        return self._thread.call(
-            lambda: self._server.delete(
-                gvr,
-                name,
-                namespace,
-                grace_period_seconds=grace_period_seconds,
-                propagation_policy=propagation_policy,
-            )
-        )
-
-    def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        return self._thread.call(lambda: self._server.recreate(gvr, name, namespace))
-
-    def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        return self._thread.call(lambda: self._server.get(gvr, name, namespace))
-
-    def list(
-        self,
-        gvr: GVR,
-        namespace: str = "",
-        *,
-        label_selector: LabelSelector | str = "",
-        field_selector: FieldSelector | str = "",
-    ) -> list[Json]:
-        return self._thread.call(
-            lambda: self._server.list(
-                gvr, namespace, label_selector=label_selector, field_selector=field_selector
-            )
-        )
+    create = _on_the_loop(ApiServer.create)
+    load = _on_the_loop(ApiServer.load)
+    update = _on_the_loop(ApiServer.update)
+    patch = _on_the_loop(ApiServer.patch)
+    touch = _on_the_loop(ApiServer.touch)
+    delete = _on_the_loop(ApiServer.delete)
+    recreate = _on_the_loop(ApiServer.recreate)
+    get = _on_the_loop(ApiServer.get)
+    list = _on_the_loop(ApiServer.list)
 
 
 class BlockingRequestLog:

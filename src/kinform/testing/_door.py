@@ -50,12 +50,18 @@ class Door:
         self._cluster = cluster
 
     def create(self, obj: Mapping[str, Any]) -> Json:
+        """Create an object; as stored. Without a namespace it is in ``default``."""
         served = self._of_object(obj)
         namespace = self._namespace_of(served, obj)
         stored = create(self._cluster, served, namespace, _private(obj), _WRITE)
         return self._decoded(served, stored)
 
     def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
+        """Store many objects as they are, status and all; how many they were.
+
+        Like a backup: they keep their uids and timestamps. JSON is the fastest to load.
+        Objects given as dicts must not be changed afterwards.
+        """
         count = 0
         for given in objects:
             head: Mapping[str, Any]
@@ -74,6 +80,7 @@ class Door:
         return count
 
     def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
+        """Replace an object, or its status; as stored."""
         served = self._of_object(obj)
         namespace = self._namespace_of(served, obj)
         name = (obj.get("metadata") or {}).get("name", "")
@@ -92,6 +99,7 @@ class Door:
         kind: str = "merge",
         subresource: str = "",
     ) -> Json:
+        """Patch an object; ``kind`` is ``merge``, ``json`` or ``strategic``. As stored."""
         served = self._of_resource(gvr)
         stored = patch_object(
             self._cluster,
@@ -121,12 +129,18 @@ class Door:
         grace_period_seconds: int | None = None,
         propagation_policy: str = "",
     ) -> bool:
+        """Delete an object; whether it is gone. Finalizers may keep it, and pods their grace."""
         served = self._of_resource(gvr)
         options = DeleteOptions(grace=grace_period_seconds, propagation=propagation_policy)
         place = self._namespace(served, namespace)
         return delete(self._cluster, served, place, name, options).gone
 
     def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        """Delete an object at once and create it again: the same name, a new uid. As stored.
+
+        Raises:
+            ConflictError: A finalizer keeps it.
+        """
         served = self._of_resource(gvr)
         old = self.get(gvr, name, namespace)
         if not self.delete(gvr, name, namespace, grace_period_seconds=0):
@@ -135,6 +149,11 @@ class Door:
         return self.create({**old, "metadata": metadata})
 
     def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+        """One object.
+
+        Raises:
+            NotFoundError: There is none.
+        """
         served = self._of_resource(gvr)
         stored = find(self._cluster, served, self._namespace(served, namespace), name)
         return self._decoded(served, stored)
@@ -147,6 +166,7 @@ class Door:
         label_selector: LabelSelector | str = "",
         field_selector: FieldSelector | str = "",
     ) -> list[Json]:
+        """All objects, or those of one namespace or selection, by namespace and name."""
         served = self._of_resource(gvr)
         if isinstance(label_selector, str):
             label_selector = LabelSelector.parse(label_selector)

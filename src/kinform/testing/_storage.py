@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -78,15 +78,14 @@ class _Snapshot(msgspec.Struct, frozen=True, gc=False):
         return self.objects[low:high]
 
 
-class Subscriber:
+class Subscriber(Protocol):
     """Somebody who is told of changes. ``notify`` must return at once."""
 
-    def notify(self, change: Change) -> None:
-        raise NotImplementedError
+    def notify(self, change: Change) -> None: ...
 
     def close(self) -> None:
         """The collection is gone: there will be no more changes."""
-        raise NotImplementedError
+        ...
 
 
 class Collection:

@@ -19,7 +19,7 @@ from kinform.testing import _status
 from kinform.testing._options import ListOptions
 from kinform.testing._seams import FrameFilter, Sink, WatchFrame
 from kinform.testing._selections import Selection
-from kinform.testing._storage import Change, Collection, Stored, Subscriber
+from kinform.testing._storage import Change, Collection, Stored
 from kinform.testing._views import View
 
 # Without a timeout of its own a watch ends after one to two of these.
@@ -43,7 +43,7 @@ class WatchSettings:
     backlog: int
 
 
-class Watch(Subscriber):
+class Watch:
     """One watch, from its first event to its end. Its collection tells it of changes."""
 
     def __init__(
