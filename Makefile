@@ -20,7 +20,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## see informers at work on the embedded server; no cluster needed
+demo: $(READY) ## see a little living cluster through the client; no cluster needed
 	@$(BIN)/python -m kinform demo $(DEMO_OPTIONS)
 
 test: $(READY) ## the whole suite, against the embedded server

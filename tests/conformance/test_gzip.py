@@ -91,6 +91,28 @@ async def test_a_watch_with_initial_events_is_compressed_in_any_number_of_member
     assert events[0]["object"]["data"] == {"key": LARGE}
 
 
+async def test_a_member_gives_out_its_events_before_its_last_block(
+    server: Server, configmaps: str
+) -> None:
+    """Who decodes a stream must not have to wait for the next member to see this one."""
+    await server.create(configmaps, config_map("one"))
+    params = {
+        "watch": "true",
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": 1,
+    }
+
+    answer = await server.request("GET", configmaps, params=params, headers=GZIP)
+
+    first = zlib.decompressobj(wbits=31)
+    whole = first.decompress(answer.body)
+    member = answer.body[: len(answer.body) - len(first.unused_data)]
+    # The checksum and the length take eight bytes, and no block is shorter than two.
+    assert zlib.decompressobj(wbits=31).decompress(member[:-10]) == whole
+
+
 def _decompressed(body: bytes) -> bytes:
     """Each flush may end a gzip member and begin the next."""
     whole = b""

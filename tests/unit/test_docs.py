@@ -82,7 +82,8 @@ def test_the_first_program_of_the_readme_runs_as_it_stands(
         assert run.stdout is not None
         try:
             assert run.stdout.readline().split() == ["web-0", "Pending"]
-            kinform_server.create({**pod, "metadata": {"name": "web-1"}})
+            kinform_server.create({**pod, "metadata": {"name": "other"}})
+            kinform_server.create({**pod, "metadata": {"name": "web-1", "labels": {"app": "web"}}})
             assert run.stdout.readline().split() == ["ADDED", "default/web-1"]
         finally:
             run.kill()

@@ -137,7 +137,7 @@ class Client(Verbs[Unstructured]):
             raise InvalidNameError(
                 f"name={name!r} is for subresources; a new object's name stands in its metadata"
             )
-        found = await self._resolver.resolve(resource if resource is not None else handle.gvk)
+        found = await self._resolver.resolve_body(handle, resource, subresource)
         home = self._resolver.home(found, namespace, handle.namespace)
         path = resource_path(found.gvr, namespace=home, name=name, subresource=subresource)
         query = write_query(
@@ -164,7 +164,7 @@ class Client(Verbs[Unstructured]):
             ConflictError: It changed since it was read. Read, edit and update again.
         """
         handle = _as_handle(obj)
-        found = await self._resolver.resolve(resource if resource is not None else handle.gvk)
+        found = await self._resolver.resolve_body(handle, resource, subresource)
         home = self._resolver.home(found, namespace, handle.namespace)
         path = resource_path(
             found.gvr, namespace=home, name=name or handle.name, subresource=subresource
@@ -194,7 +194,7 @@ class Client(Verbs[Unstructured]):
             ConflictError: Another manager owns one of the fields; ``force`` takes it.
         """
         handle = _as_handle(obj)
-        found = await self._resolver.resolve(resource if resource is not None else handle.gvk)
+        found = await self._resolver.resolve_body(handle, resource, subresource)
         home = self._resolver.home(found, namespace, handle.namespace)
         path = resource_path(
             found.gvr, namespace=home, name=name or handle.name, subresource=subresource

@@ -6,6 +6,7 @@ from kinform.api import GVK, GVR, ApiResource
 from kinform.client._discovery import Discovery
 from kinform.client._paths import resource_path
 from kinform.errors import InvalidNameError, KinformError, NoMatchError, NotFoundError
+from kinform.objects import Handle
 
 Resource = GVR | GVK | ApiResource
 """How a verb is told what to work on: by resource, by kind, or by what discovery gave."""
@@ -34,6 +35,26 @@ class Resolver:
             f"{resource!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
             "a GVK, or what discovery gave"
         )
+
+    async def resolve_body(
+        self, obj: Handle, resource: Resource | None, subresource: str
+    ) -> ApiResource:
+        """Where an object is to be sent: to its own kind's resource, unless the caller says.
+
+        Raises:
+            NoMatchError: The server has no such kind.
+        """
+        if resource is not None:
+            return await self.resolve(resource)
+        try:
+            return await self.resolve(obj.gvk)
+        except NoMatchError as error:
+            if not subresource:
+                raise
+            raise NoMatchError(
+                f"a {obj.kind} is the body of {subresource!r}, and many resources have one; "
+                "say which with resource="
+            ) from error
 
     async def collection_path(self, resource: Resource, namespace: str | None) -> str:
         """The path of all objects, of one namespace or of all."""

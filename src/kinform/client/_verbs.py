@@ -28,6 +28,7 @@ from kinform.client._resolver import Resolver, Resource, shown
 from kinform.client._status import read_status
 from kinform.client._watch import Watch
 from kinform.errors import (
+    ConfigError,
     DecodeError,
     ExpiredError,
     MethodNotAllowedError,
@@ -180,20 +181,31 @@ class Verbs(Generic[T]):
         labels: Labels = "",
         fields: Fields = "",
         resource_version: str = "",
-        bookmarks: bool = True,
+        bookmarks: bool = False,
         timeout_seconds: int | None = None,
     ) -> Watch[T]:
         """Changes after ``resource_version``, or everything there is and then changes.
 
-        ``options`` says it all at once and stands instead of the keywords.
+        ``bookmarks`` asks for BOOKMARK events, which say how far the watch has come and are of
+        use to who means to resume it. ``options`` says all of it at once.
+
+        Raises:
+            ConfigError: Both ``options`` and one of the keywords that it stands for are given.
         """
-        options = options or ListOptions(
+        said = ListOptions(
             label_selector=as_label_selector(labels),
             field_selector=as_field_selector(fields),
             resource_version=resource_version,
             allow_watch_bookmarks=bookmarks,
             timeout_seconds=timeout_seconds,
         )
+        if options is None:
+            options = said
+        elif said.to_query():
+            raise ConfigError(
+                f"watch of {shown(resource)}: {', '.join(said.to_query())} said beside options; "
+                "say it in options"
+            )
 
         async def open_stream() -> Response:
             path = await self._resolver.collection_path(resource, namespace)

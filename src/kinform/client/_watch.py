@@ -77,6 +77,7 @@ class Watch(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         self._left = True
+        self._frames.clear()
         if self._response is not None:
             await self._response.close()
         if self._batches is not None:

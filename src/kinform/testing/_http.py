@@ -58,6 +58,17 @@ class HttpSink:
             transport.abort()
 
 
+def gzip_member(data: bytes) -> bytes:
+    """One gzip member, flushed before it is ended, as Go's encoder leaves it.
+
+    A reader in Go gives out what is in a member's last block only when the next member has
+    begun. So the last block must be empty, or the reader waits for what it already has.
+    """
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    flushed = compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    return flushed + compressor.flush()
+
+
 class MemberGzipSink:
     """Compresses each write as a gzip member of its own, as the server does for streaming lists."""
 
@@ -73,7 +84,7 @@ class MemberGzipSink:
         await self._sink.start(status, {**headers, **encoding})
 
     async def write(self, data: bytes) -> None:
-        await self._sink.write(zlib.compress(data, 1, 31))
+        await self._sink.write(gzip_member(data))
 
 
 def common_headers(content_type: str = "application/json") -> dict[str, str]:

@@ -34,11 +34,12 @@ def write_kubeconfig(path: Path, *, url: str, ca_pem: bytes | None, token: str |
     """Write it where only its owner can read it, replacing what was there in one step.
 
     Raises:
-        ConfigError: The file cannot be written; the cause says why.
+        ConfigError: The file cannot be written, or holds somebody's own configuration.
     """
     # Imported here: a server that nobody asks for a kubeconfig does without YAML.
     import yaml
 
+    _refuse_to_replace_another(path)
     document = kubeconfig_document(url=url, ca_pem=ca_pem, token=token)
     text = yaml.safe_dump(document, sort_keys=False)
     # Beside the target, so that the exchange is one rename and never leaves half a file.
@@ -52,6 +53,26 @@ def write_kubeconfig(path: Path, *, url: str, ca_pem: bytes | None, token: str |
             draft.unlink()
         raise ConfigError(f"cannot write the kubeconfig {path}: {error.strerror}") from error
     return path
+
+
+def _refuse_to_replace_another(path: Path) -> None:
+    """Whoever points us at ``~/.kube/config`` must not lose the way into their clusters."""
+    import yaml
+
+    try:
+        there = yaml.safe_load(path.read_text("utf-8"))
+    except OSError:
+        return  # nothing is there, or nothing that can be replaced
+    except (UnicodeDecodeError, yaml.YAMLError):
+        there = "something else"
+    ours = isinstance(there, dict) and [
+        entry.get("name") for entry in there.get("contexts") or () if isinstance(entry, dict)
+    ] == [CONTEXT]
+    if there is not None and not ours:
+        raise ConfigError(
+            f"{path} exists and is not a kubeconfig of the embedded server; "
+            "name another file, or remove it"
+        )
 
 
 def _for_the_owner_only(path: str, flags: int) -> int:

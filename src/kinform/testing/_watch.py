@@ -67,6 +67,8 @@ class Watch:
         self._closed = False
         self._ended = False
         self._stuck: Sink | None = None
+        # The newest version that the reader knows of: a bookmark says only what is newer.
+        self._told = 0
 
     # Called by the collection, between any two awaits of the others.
 
@@ -103,11 +105,13 @@ class Watch:
         """Subscribe, and find what to send first: objects that are there, or changes since."""
         asked = parse_version(self._options.resource_version)
         initial: list[Stored] = []
+        self._told = asked
         if self._options.initial_events or (self._options.initial_events is None and asked == 0):
             if asked > current_version:
                 raise _status.too_large(asked, current_version)
             found = self._collection.select(self._selection.prefix)
             initial = [stored for stored in found if self._selection.matches(stored)]
+            self._told = current_version
         elif asked:
             self._pending += self._collection.changes_since(asked)
         self._collection.subscribe(self)
@@ -135,9 +139,7 @@ class Watch:
                 return
             if loop.time() >= next_bookmark:
                 next_bookmark = self._next_bookmark(loop.time(), deadline)
-                version = self._collection.newest_version
-                bookmark = self._view.bookmark(version, initial_events_end=False)
-                if not await self._send(sink, self._events([(b"BOOKMARK", bookmark)])):
+                if not await self._send_bookmark(sink):
                     return
                 continue
             self._wake.clear()
@@ -146,6 +148,14 @@ class Watch:
                 await self._wake.wait()
             finally:
                 timer.cancel()
+
+    async def _send_bookmark(self, sink: Sink) -> bool:
+        version = self._collection.newest_version
+        if version <= self._told:
+            return True
+        self._told = version
+        bookmark = self._view.bookmark(version, initial_events_end=False)
+        return await self._send(sink, self._events([(b"BOOKMARK", bookmark)]))
 
     def _next_bookmark(self, now: float, deadline: float) -> float:
         if not self._options.bookmarks:
@@ -164,6 +174,7 @@ class Watch:
             if change.resource_version <= version and not self._options.initial_events:
                 continue
             if (event := self._selection.event(change)) is not None:
+                self._told = change.resource_version
                 yield event[0], self._view.body(event[1])
 
     def _events(self, events: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:

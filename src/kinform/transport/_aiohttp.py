@@ -57,6 +57,7 @@ class AiohttpTransport:
         )
         self._common_headers = _common_headers(config)
         self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         # Weak: a response that its reader forgot must not live as long as we do.
         self._open: WeakSet[AiohttpResponse] = WeakSet()
         self._closed = False
@@ -111,8 +112,14 @@ class AiohttpTransport:
         self, request: Request, identity: _Identity, deadline: float | None
     ) -> AiohttpResponse:
         self._check_open()
+        loop = asyncio.get_running_loop()
         if self._session is None:
-            self._session = self._sessions.new_session()
+            self._session, self._loop = self._sessions.new_session(), loop
+        if loop is not self._loop:
+            raise StateError(
+                f"the transport to {self._config.name} belongs to another event loop, that of its "
+                "first request; make a client for each loop"
+            )
         headers, certificate = identity
         exchange = self._sessions.Exchange(
             method=request.method,

@@ -110,6 +110,10 @@ class AiohttpResponse:
             self._closed = True
             if self._lost is not None:
                 self._lost.remove_done_callback(self._end_reading)
+                # The connection may live on for others and end in an error that is nobody's;
+                # one look at it, however many responses it carried, keeps asyncio quiet.
+                self._lost.remove_done_callback(_take_notice)
+                self._lost.add_done_callback(_take_notice)
             if self._protocol is not None and not self._response.content.is_eof():
                 # Nobody wants the rest. A polite TLS goodbye would outlive the loop that says it.
                 self._protocol.abort()
@@ -141,3 +145,8 @@ class AiohttpResponse:
 
     def _too_large(self, limit: int) -> ResponseTooLargeError:
         return ResponseTooLargeError(f"{self._action}: the body is larger than {limit} bytes")
+
+
+def _take_notice(lost: asyncio.Future[None]) -> None:
+    if not lost.cancelled():
+        lost.exception()

@@ -529,3 +529,20 @@ async def test_closing_closes_the_transport(memory: MemoryTransport, client: Cli
     await client.close()
     await client.close()
     assert memory.closed
+
+
+async def test_the_body_of_a_subresource_has_a_kind_of_its_own_and_the_error_says_so(
+    memory: MemoryTransport, client: Client
+) -> None:
+    scale = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "d", "namespace": "x"},
+        "spec": {"replicas": 3},
+    }
+    with pytest.raises(NoMatchError, match="say which with resource="):
+        await client.update(scale, subresource="scale")
+    path = "/apis/apps/v1/namespaces/x/deployments/d/scale"
+    memory.on(path, json_answer(scale))
+    await client.update(scale, resource=DEPLOYMENTS, subresource="scale")
+    assert sent(memory) == ("PUT", path, {}, scale)

@@ -12,6 +12,7 @@ import pytest
 from kinform.api import GVK, GVR, ListOptions
 from kinform.client import Client, EventType, Watch
 from kinform.errors import (
+    ConfigError,
     DecodeError,
     ExpiredError,
     KinformError,
@@ -67,6 +68,7 @@ async def test_the_request_of_a_watch_says_what_is_wanted(
         labels={"app": "web"},
         fields="metadata.name=a",
         resource_version="7",
+        bookmarks=True,
         timeout_seconds=300,
     ):
         pass
@@ -295,6 +297,21 @@ async def test_a_read_given_up_is_not_mistaken_for_a_clean_end(
                 await anext(watch)
         with pytest.raises(WatchError, match="cancelled"):
             await anext(watch)
+
+
+async def test_a_watch_that_was_left_gives_nothing_any_more(
+    memory: MemoryTransport, client: Client
+) -> None:
+    memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b"))))
+    async with client.watch(PODS) as watch:
+        assert (await anext(watch)).object.name == "a"
+    with pytest.raises(StateError, match="is not open"):
+        await anext(watch)
+
+
+async def test_options_and_keywords_for_the_same_thing_are_refused(client: Client) -> None:
+    with pytest.raises(ConfigError, match="labelSelector, timeoutSeconds said beside options"):
+        client.watch(PODS, ListOptions(resource_version="7"), labels="app=web", timeout_seconds=5)
 
 
 async def test_leaving_drops_the_connection(server: ScriptedServer, http_client: Client) -> None:

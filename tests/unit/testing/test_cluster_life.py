@@ -150,6 +150,18 @@ async def test_a_deployment_that_someone_deletes_takes_its_pods_along(
     assert kinform_api.list(PODS) == []
 
 
+async def test_pods_that_others_keep_elsewhere_are_left_alone(kinform_api: ApiServer) -> None:
+    kinform_api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "load"}})
+    kinform_api.load(realistic_pod_json(index, namespace="load") for index in range(3))
+    before = kinform_api.list(PODS, "load")
+
+    life = _settled(kinform_api)
+    for _ in range(20):
+        life.step()
+
+    assert kinform_api.list(PODS, "load") == before
+
+
 async def test_it_lives_by_itself_until_it_is_cancelled(kinform_api: ApiServer) -> None:
     life = _settled(kinform_api, speed=1000.0)
     before = int(kinform_api.resource_version)

@@ -43,13 +43,25 @@ def test_without_tls_and_tokens_neither_is_mentioned(tmp_path: Path) -> None:
 
 def test_only_its_owner_can_read_it_even_where_a_laxer_file_was(tmp_path: Path) -> None:
     path = tmp_path / "config"
-    path.write_text("old")
+    write_kubeconfig(path, url="http://127.0.0.1:2", ca_pem=None, token="old")
     path.chmod(0o644)
 
     write_kubeconfig(path, url="http://127.0.0.1:1", ca_pem=None, token="secret")
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir()] == ["config"]
+
+
+@pytest.mark.parametrize(
+    "theirs", ["not: [yaml", "text", "contexts: [{name: prod}]", "contexts: [{name: kinform}, {}]"]
+)
+def test_a_file_of_somebody_else_is_never_replaced(tmp_path: Path, theirs: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(theirs)
+
+    with pytest.raises(ConfigError, match="is not a kubeconfig of the embedded server"):
+        write_kubeconfig(path, url="http://127.0.0.1:1", ca_pem=None, token=None)
+    assert path.read_text() == theirs
 
 
 @pytest.mark.parametrize("blocked", ["missing/config", "file/config", "folder"])

@@ -32,12 +32,20 @@ def _map(name: str, **data: str) -> dict[str, Any]:
     }
 
 
+def secret(name: str) -> dict[str, Any]:
+    """Something that moves the version of the server and not of the config maps."""
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+
+
 async def test_bookmarks_come_at_the_rhythm_that_was_asked_for() -> None:
     async with ApiServer(bookmark_interval=0.05) as api:
         path = f"{MAPS}?watch=true&allowWatchBookmarks=true&resourceVersion={api.resource_version}"
         async with raw_http.open_answer(api.url, path) as watch:
             began = time.monotonic()
-            events = [await watch.event() for _ in range(4)]
+            events = []
+            for number in range(4):
+                api.create(secret(f"elsewhere-{number}"))
+                events.append(await watch.event())
             took = time.monotonic() - began
 
     assert [event["type"] for event in events] == ["BOOKMARK"] * 4
@@ -45,15 +53,24 @@ async def test_bookmarks_come_at_the_rhythm_that_was_asked_for() -> None:
     assert events[0]["object"] == {
         "kind": "ConfigMap",
         "apiVersion": "v1",
-        "metadata": {"resourceVersion": api.resource_version},
+        "metadata": {"resourceVersion": str(int(api.resource_version) - 3)},
     }
+
+
+@pytest.mark.parametrize("ahead", [0, 500])
+async def test_no_bookmark_says_what_the_reader_knows_or_takes_it_back(ahead: int) -> None:
+    async with ApiServer(bookmark_interval=0.02) as api:
+        version = int(api.resource_version) + ahead
+        path = f"{MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=1"
+        async with raw_http.open_answer(api.url, f"{path}&resourceVersion={version}") as watch:
+            assert await watch.read() == (b"", raw_http.COMPLETE)
 
 
 async def test_a_bookmark_has_the_version_of_the_whole_server() -> None:
     async with ApiServer(bookmark_interval=0.05) as api:
         path = f"{MAPS}?watch=true&allowWatchBookmarks=true&resourceVersion={api.resource_version}"
         async with raw_http.open_answer(api.url, path) as watch:
-            api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "elsewhere"}})
+            api.create(secret("elsewhere"))
 
             bookmark = await watch.event()
 

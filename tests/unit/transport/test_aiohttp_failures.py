@@ -13,7 +13,7 @@ import warnings
 import pytest
 import trustme
 
-from kinform.errors import TransportError
+from kinform.errors import StateError, TransportError
 from kinform.transport import (
     AiohttpTransport,
     BasicAuth,
@@ -385,3 +385,47 @@ def test_a_stream_left_over_tls_leaves_no_socket_behind_when_the_loop_ends(
         over.set()
         speaker.join()
         listener.close()
+
+
+async def test_a_connection_that_breaks_while_nobody_uses_it_is_nobodys_error(
+    serve: Serve, connect: Connect
+) -> None:
+    async def handler(_request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(stream_head())
+        await answered.wait()
+        writer.write(chunk(b"ok") + chunk(b""))
+        await read.wait()
+        reset(writer)
+
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _loop, context: complaints.append(context["message"])
+    )
+    answered, read = asyncio.Event(), asyncio.Event()
+    server = await serve(handler)
+    transport = connect(server)
+    response = await transport.send(GET)
+    answered.set()
+    assert await response.read() == b"ok"
+    read.set()
+    await wait_until(lambda: not server.tasks)
+    for _ in range(100):
+        await asyncio.sleep(0)  # each turn of the loop looks at the sockets
+    # The next one finds the broken connection in the pool, and drops it.
+    assert await (await transport.send(GET)).read() == b"ok"
+    del response
+    gc.collect()
+    assert complaints == []
+
+
+def test_a_transport_says_that_it_belongs_to_another_loop() -> None:
+    transport = AiohttpTransport(ClusterConfig(server=f"http://127.0.0.1:{free_port()}"))
+
+    async def send() -> None:
+        await transport.send(GET)
+
+    with pytest.raises(TransportError, match="connection refused"):
+        asyncio.run(send())
+    with pytest.raises(StateError, match="belongs to another event loop"):
+        asyncio.run(send())
+    asyncio.run(transport.close())

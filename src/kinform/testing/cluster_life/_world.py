@@ -51,6 +51,8 @@ class World:
         self.elapsed = 0.0
         """Simulated seconds since life began."""
         self._began = datetime.now(UTC)
+        # Where pods are ours: once there was a deployment, always, for it may leave some behind.
+        self._inhabited = {"default"}
 
     @property
     def now(self) -> str:
@@ -58,7 +60,15 @@ class World:
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def all(self, gvr: GVR) -> list[Body]:
-        return self._door.list(gvr)
+        """All of a kind; of pods those in ``default`` and where deployments are or were.
+
+        Others may keep thousands of pods on the same server, and those are none of our business.
+        """
+        if gvr != PODS:
+            return self._door.list(gvr)
+        for deployment in self._door.list(DEPLOYMENTS):
+            self._inhabited.add(deployment["metadata"]["namespace"])
+        return [pod for place in sorted(self._inhabited) for pod in self._door.list(PODS, place)]
 
     def create(self, body: Body) -> None:
         with suppress(AlreadyExistsError, NotFoundError):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from collections.abc import Awaitable, Callable, Mapping
 
+from kinform.testing._http import gzip_member
 from kinform.testing._seams import Call, Sink
 from kinform.testing.faults._fault import Fault, Hooks, SinkAround
 
@@ -198,7 +198,7 @@ class _GzipMembers(SinkAround):
         await super().start(status, headers)
 
     async def write(self, data: bytes) -> None:
-        await super().write(gzip.compress(data, 1) if self._compress else data)
+        await super().write(gzip_member(data) if self._compress else data)
 
 
 class _ClosedAfterwards(SinkAround):
