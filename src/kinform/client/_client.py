@@ -143,7 +143,7 @@ class Client(Verbs[Unstructured]):
         query = write_query(
             field_manager=field_manager, field_validation=field_validation, dry_run=dry_run
         )
-        answer = await self._ask("POST", path, query, body=handle.to_bytes())
+        answer = await self._asking.ask("POST", path, query, body=handle.to_bytes())
         return self._handle(answer, f"POST {path}")
 
     async def update(
@@ -172,7 +172,7 @@ class Client(Verbs[Unstructured]):
         query = write_query(
             field_manager=field_manager, field_validation=field_validation, dry_run=dry_run
         )
-        answer = await self._ask("PUT", path, query, body=handle.to_bytes())
+        answer = await self._asking.ask("PUT", path, query, body=handle.to_bytes())
         return self._handle(answer, f"PUT {path}")
 
     async def apply(
@@ -205,7 +205,7 @@ class Client(Verbs[Unstructured]):
             force=force or None,
             dry_run=dry_run,
         )
-        answer = await self._ask(
+        answer = await self._asking.ask(
             "PATCH", path, query, body=handle.to_bytes(), media=patch_media_type("apply")
         )
         return self._handle(answer, f"PATCH {path}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +19,7 @@ from kinform.client._arguments import (
     patch_media_type,
     write_query,
 )
-from kinform.client._decoding import require_json
+from kinform.client._asking import Asking
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
 from kinform.client._lists import ObjectList, read_list
@@ -32,17 +31,11 @@ from kinform.errors import (
     DecodeError,
     ExpiredError,
     MethodNotAllowedError,
-    NotAcceptableError,
-    NotFoundError,
 )
 from kinform.objects import JSON, Handle, PartialObjectMetadata, Record
-from kinform.transport import Request, Response
+from kinform.transport import Response
 
 T = TypeVar("T", bound=Handle)
-
-_PLAIN = "application/json"
-_METADATA = f"{_PLAIN};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-_METADATA_LIST = f"{_PLAIN};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Verbs(Generic[T]):
@@ -67,6 +60,7 @@ class Verbs(Generic[T]):
         self._resolver = Resolver(discovery, namespace)
         self._page_size = page_size
         self._only_metadata = issubclass(form, PartialObjectMetadata)
+        self._asking = Asking(exchange, self._resolver, only_metadata=self._only_metadata)
         self._codec = JSON
 
     # -- reading -----------------------------------------------------------------------------
@@ -87,7 +81,9 @@ class Verbs(Generic[T]):
         """
         path = await self._resolver.object_path(resource, name, namespace, subresource)
         query = ListOptions(resource_version=resource_version).to_query()
-        return self._handle(await self._ask("GET", path, query, resource=resource), f"GET {path}")
+        return self._handle(
+            await self._asking.ask("GET", path, query, resource=resource), f"GET {path}"
+        )
 
     async def list(
         self,
@@ -167,7 +163,9 @@ class Verbs(Generic[T]):
     ) -> ObjectList[T]:
         """One request, one answer. Items that do not decode are in ``undecodable``."""
         path = await self._resolver.collection_path(resource, namespace)
-        body = await self._ask("GET", path, options.to_query(), resource=resource, listing=True)
+        body = await self._asking.ask(
+            "GET", path, options.to_query(), resource=resource, listing=True
+        )
         return await read_list(
             body, self._codec, self._form, what=f"GET {path}", only_metadata=self._only_metadata
         )
@@ -209,7 +207,7 @@ class Verbs(Generic[T]):
 
         async def open_stream() -> Response:
             path = await self._resolver.collection_path(resource, namespace)
-            return await self._open_watch(path, options, resource)
+            return await self._asking.open_watch(path, options, resource)
 
         return Watch(
             open_stream,
@@ -246,7 +244,9 @@ class Verbs(Generic[T]):
             force=force,
             dry_run=dry_run,
         )
-        answer = await self._ask("PATCH", path, query, resource=resource, body=body, media=media)
+        answer = await self._asking.ask(
+            "PATCH", path, query, resource=resource, body=body, media=media
+        )
         return self._handle(answer, f"PATCH {path}")
 
     async def delete(
@@ -274,7 +274,7 @@ class Verbs(Generic[T]):
             uid=uid,
             resource_version=resource_version,
         )
-        answer = await self._ask("DELETE", path, {}, resource=resource, body=body)
+        answer = await self._asking.ask("DELETE", path, {}, resource=resource, body=body)
         return None if _says_done(answer) else self._handle(answer, f"DELETE {path}")
 
     async def delete_collection(
@@ -302,7 +302,7 @@ class Verbs(Generic[T]):
             self._codec, grace_period=grace_period, propagation=propagation, dry_run=dry_run
         )
         try:
-            await self._ask(
+            await self._asking.ask(
                 "DELETE", path, options.to_query(), resource=resource, body=body, listing=True
             )
         except MethodNotAllowedError as error:
@@ -345,66 +345,6 @@ class Verbs(Generic[T]):
             return None
         return found
 
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        *,
-        resource: Resource | None = None,
-        body: bytes | None = None,
-        media: str = _PLAIN,
-        listing: bool = False,
-    ) -> bytes:
-        headers = {"Accept": self._accept(listing)}
-        if body is not None:
-            headers["Content-Type"] = media
-        request = Request(method, path, query, headers, body)
-        try:
-            response, answer = await self._fetch(request)
-        except NotFoundError as error:
-            await self._resolver.explain_not_found(resource, path, error)
-            raise
-        if answer:
-            require_json(response.headers.get("Content-Type", ""), what=f"{method} {path}")
-        return answer
-
-    async def _fetch(self, request: Request) -> tuple[Response, bytes]:
-        try:
-            return await self._exchange.fetch(request)
-        except NotAcceptableError:
-            if not self._only_metadata:
-                raise
-        return await self._exchange.fetch(_asking_for_all(request))
-
-    async def _open_watch(self, path: str, options: ListOptions, resource: Resource) -> Response:
-        query = {"watch": "true", **options.to_query()}
-        request = Request("GET", path, query, {"Accept": self._accept(listing=False)})
-        try:
-            response = await self._open(request)
-        except NotFoundError as error:
-            await self._resolver.explain_not_found(resource, path, error)
-            raise
-        try:
-            require_json(response.headers.get("Content-Type", ""), what=f"watch {path}")
-        except DecodeError:
-            await response.close()
-            raise
-        return response
-
-    async def _open(self, request: Request) -> Response:
-        try:
-            return await self._exchange.open(request)
-        except NotAcceptableError:
-            if not self._only_metadata:
-                raise
-        return await self._exchange.open(_asking_for_all(request))
-
-    def _accept(self, listing: bool) -> str:
-        if not self._only_metadata:
-            return _PLAIN
-        return f"{_METADATA_LIST if listing else _METADATA},{_PLAIN}"
-
     def _handle(self, body: bytes, what: str) -> T:
         try:
             record = Record.read(body, self._codec)
@@ -421,11 +361,6 @@ def _in_pages_of(size: int, options: ListOptions) -> ListOptions:
         # Without a limit a version means "not older than", with one "exactly": keep the meaning.
         options = options.replace(resource_version_match="NotOlderThan")
     return options.replace(limit=size)
-
-
-def _asking_for_all(request: Request) -> Request:
-    """For a server that knows no metadata form; what it sends instead is pruned here."""
-    return dataclasses.replace(request, headers={**request.headers, "Accept": _PLAIN})
 
 
 def _says_done(answer: bytes) -> bool:
