@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from benchmarks.servers import ROOT, environment
-
-Record = Mapping[str, Any]
-"""What a contender printed about one run of itself."""
+from benchmarks.conversation import Conversation, Record, run_to_end, talk
+from benchmarks.peer_programs import Peers
+from benchmarks.servers import ROOT
 
 
-class ContenderFailedError(Exception):
-    """A contender ended badly, or was not given what the others were; says what it printed."""
+class UnequalWorkError(Exception):
+    """The contenders were not all given the same objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +22,26 @@ class Contender:
 
     Attributes:
         name: What the table calls it.
-        script: A file of ``contenders``.
-        parameters: Given to the script: a text as it is, anything else as JSON.
-        is_peer: Whether it runs in the peers' environment instead of ours.
+        script: A file of ``contenders`` or ``peers``; ``None`` if the peer is a program itself.
+        parameters: Given to it: a text as it is, anything else as JSON.
+        peer: Whose program or interpreter to start instead of ours.
+        at_most_rounds: For one that takes too long to run in every round.
     """
 
     name: str
-    script: str
-    parameters: str | Mapping[str, Any]
-    is_peer: bool = False
+    script: str | None
+    parameters: str | Mapping[str, object]
+    peer: str | None = None
+    at_most_rounds: int | None = None
+
+    def command(self, peers: Peers) -> list[str]:
+        if self.script is None:
+            assert self.peer is not None
+            return [str(peers[self.peer])]
+        python = sys.executable if self.peer is None else str(peers[self.peer])
+        folders = (ROOT / "benchmarks" / name for name in ("contenders", "peers"))
+        files = (folder / f"{self.script}.py" for folder in folders)
+        return [python, "-P", str(next(file for file in files if file.exists()))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,14 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the first contender should reach: a bound, or a bound on its share of another's figure.
+    """What the first contender should reach: a bound on its figure, alone or beside another's.
 
     Attributes:
         text: The promise, in words.
         metric: Which one.
         bound: At most this, or at least this if ``at_least``.
-        of: Whose figure ours is divided by; ``None`` if the bound is absolute.
+        of: Whose figure ours is divided by.
+        beyond: Whose figure is subtracted from ours.
     """
 
     text: str
@@ -63,6 +70,7 @@ class Target:
     bound: float
     at_least: bool = False
     of: str | None = None
+    beyond: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class Scenario:
 
     Attributes:
         repeats: How often each contender runs in one round.
+        drive: Leads each contender through its phases; ``None`` if it only has to end.
     """
 
     name: str
@@ -79,6 +88,13 @@ class Scenario:
     metrics: Sequence[Metric]
     targets: Sequence[Target]
     repeats: int = 1
+    drive: Callable[[Conversation], None] | None = None
+
+    @property
+    def peers(self) -> Sequence[str]:
+        """Whom its contenders need, each once."""
+        needed = (each.peer for each in self.contenders)
+        return list(dict.fromkeys(peer for peer in needed if peer is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,55 +105,55 @@ class Outcome:
     records: Mapping[str, Sequence[Record]]
 
     def median(self, contender: str, metric: Metric) -> float | None:
-        records = self.records.get(contender)
-        return statistics.median(map(metric.read, records)) if records else None
+        try:
+            figures = [metric.read(record) for record in self.records.get(contender, ())]
+        except KeyError:
+            return None  # this contender does not measure it
+        return statistics.median(figures) if figures else None
 
     def reached(self, target: Target) -> float | None:
-        """Our figure, or our share of the other's; ``None`` if either was not measured."""
+        """Our figure, or how it stands to the other's; ``None`` if either was not measured."""
         ours = self.median(self.scenario.contenders[0].name, target.metric)
-        if target.of is None or ours is None:
+        other = target.of or target.beyond
+        if other is None or ours is None:
             return ours
-        theirs = self.median(target.of, target.metric)
+        theirs = self.median(other, target.metric)
+        if theirs is None:
+            return None
+        if target.beyond is not None:
+            return ours - theirs
         return ours / theirs if theirs else None
 
 
-def hold(scenario: Scenario, *, rounds: int, peers: Path | None) -> Outcome:
+def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:
     """Let the contenders run, the order turned around from round to round.
 
     Raises:
-        ContenderFailedError: One failed, or they did not all see the same objects.
+        ContenderFailedError: One failed.
+        UnequalWorkError: They did not all see the same objects.
     """
-    able = [each for each in scenario.contenders if peers is not None or not each.is_peer]
+    able = [each for each in scenario.contenders if each.peer is None or each.peer in peers]
     records: dict[str, list[Record]] = {each.name: [] for each in able}
     for number in range(rounds):
         for contender in reversed(able) if number % 2 else able:
-            python = str(peers) if contender.is_peer else sys.executable
+            if contender.at_most_rounds is not None and number >= contender.at_most_rounds:
+                continue
             print(
                 f"{scenario.name}: round {number + 1} of {rounds}, {contender.name}",
                 file=sys.stderr,
                 flush=True,
             )
             for _ in range(scenario.repeats):
-                records[contender.name].append(_run(contender, python))
+                records[contender.name].append(_run(scenario, contender, peers))
     _check_same_work(scenario, records)
     return Outcome(scenario, records)
 
 
-def _run(contender: Contender, python: str) -> Record:
-    given = contender.parameters
-    argument = given if isinstance(given, str) else json.dumps(given)
-    script = ROOT / "benchmarks" / "contenders" / f"{contender.script}.py"
-    done = subprocess.run(
-        [python, "-P", script, argument],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise ContenderFailedError(f"{contender.name} failed:\n{done.stderr.strip()[-2000:]}")
-    record: Record = json.loads(done.stdout)
-    return record
+def _run(scenario: Scenario, contender: Contender, peers: Peers) -> Record:
+    command = contender.command(peers)
+    if scenario.drive is None:
+        return run_to_end(contender.name, command, contender.parameters)
+    return talk(contender.name, command, contender.parameters, scenario.drive)
 
 
 def _check_same_work(scenario: Scenario, records: Mapping[str, Sequence[Record]]) -> None:
@@ -148,4 +164,4 @@ def _check_same_work(scenario: Scenario, records: Mapping[str, Sequence[Record]]
         if "objects" in record
     }
     if len(set(seen.values())) > 1:
-        raise ContenderFailedError(f"{scenario.name}: not the same work: {seen}")
+        raise UnequalWorkError(f"{scenario.name}: not the same work: {seen}")

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.contest import Contender, Metric, Outcome, Target
 
 _ABSENT = "-"
+_SMALL = 0.15
 
 
 def table(outcome: Outcome) -> str:
@@ -60,8 +61,13 @@ def _verdict(outcome: Outcome, target: Target) -> str:
     if reached is None:
         return f"{target.text}; not measured"
     met = reached >= target.bound if target.at_least else reached <= target.bound
-    shown = _figure(reached, target.metric) if target.of is None else f"1/{1 / reached:.1f}"
+    shown = _figure(reached, target.metric) if target.of is None else _share(reached)
     return f"{target.text}; reached {shown}: {'met' if met else 'NOT MET'}"
+
+
+def _share(share: float) -> str:
+    """As a fraction if it is a small one."""
+    return f"1/{1 / share:.1f}" if share < _SMALL else f"{share:.2f}"
 
 
 def _measured(outcome: Outcome) -> dict[str, Any]:

@@ -17,11 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.contest import ContenderFailedError, Outcome, hold
-from benchmarks.peers import NoPeersError, peers_python
+from benchmarks.contest import Outcome, UnequalWorkError, hold
+from benchmarks.conversation import ContenderFailedError
+from benchmarks.informer_scenarios import WrongServerError
+from benchmarks.peer_programs import available_peers
 from benchmarks.report import document, table
-from benchmarks.scenarios import SCENARIOS, Sizes
+from benchmarks.scenarios import SCENARIOS
 from benchmarks.servers import SERVERS, real_is_available
+from benchmarks.sizes import Sizes
 
 _RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -56,21 +59,23 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> list[Outcome]:
     """Hold the chosen scenarios one after the other, and print each as it is done."""
-    try:
-        peers = peers_python(install=not options.quick)
-    except NoPeersError as problem:
-        print(f"without peers: {problem}", file=sys.stderr)
-        peers = None
     sizes = Sizes(
         server=options.server,
         objects=options.objects,
         events=options.events,
         repeats=1 if options.quick else 5,
+        seconds=2 if options.quick else 20,
+        rest=0.5 if options.quick else 5.0,
     )
     outcomes = []
     for name in options.only:
-        with SCENARIOS[name](sizes) as scenario:
-            outcomes.append(hold(scenario, rounds=options.rounds, peers=peers))
+        try:
+            with SCENARIOS[name](sizes) as scenario:
+                peers = available_peers(scenario.peers, install=not options.quick)
+                outcomes.append(hold(scenario, rounds=options.rounds, peers=peers))
+        except WrongServerError as problem:
+            print(f"without {name}: {problem}", file=sys.stderr, flush=True)
+            continue
         print(table(outcomes[-1]), end="\n\n", flush=True)
     return outcomes
 
@@ -79,7 +84,7 @@ def main() -> int:
     options = parse(sys.argv[1:])
     try:
         outcomes = run(options)
-    except ContenderFailedError as problem:
+    except (ContenderFailedError, UnequalWorkError) as problem:
         print(problem, file=sys.stderr)
         return 1
     options.results.mkdir(parents=True, exist_ok=True)

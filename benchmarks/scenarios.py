@@ -1,50 +1,44 @@
-"""Sizes in, the four scenarios out, with whatever each one needs running around it."""
+"""Sizes in, the scenarios out, with whatever each one needs running around it.
+
+Those of informers are in a file of their own.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contest import Contender, Metric, Record, Scenario, Target
+from benchmarks.contest import Contender, Scenario, Target
+from benchmarks.informer_scenarios import (
+    idle_scenario,
+    relist_scenario,
+    steady_scenario,
+    sync_scenario,
+)
+from benchmarks.metrics import (
+    BASELINE,
+    CPU,
+    EVENT_COST,
+    EVENT_RATE,
+    IMPORT_CPU,
+    IMPORT_WALL,
+    MODULES,
+    PEAK,
+    RATE,
+    WALL,
+)
+from benchmarks.peer_programs import OFFICIAL
 from benchmarks.pods import EVENT_SIZE, POD_SIZE, watch_lines
 from benchmarks.servers import SERVERS, static_server
+from benchmarks.sizes import JUDGED_FROM, Sizes
 
 _OFFICIAL = "official client"
 _UNPAGED = f"{_OFFICIAL}, one request"
 _PAGED = f"{_OFFICIAL}, pages of 500"
 _DISTINCT_LINES = 2000
-# In shorter lists interpreter and imports outweigh the work.
-_JUDGED_FROM = 20_000
 
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much of everything; ``server`` names whom to list from."""
-
-    server: str
-    objects: int
-    events: int
-    repeats: int
-
-
-def _per_object(record: Record) -> float:
-    """Microseconds of CPU for one object, without interpreter and imports."""
-    return float(record["work_cpu"] / record["objects"] * 1e6)
-
-
-CPU = Metric("CPU s", lambda record: float(record["cpu"]), 2)
-PEAK = Metric("peak MB", lambda record: float(record["peak"] / 1e6))
-BASELINE = Metric("import MB", lambda record: float(record["baseline"] / 1e6))
-WALL = Metric("wall s", lambda record: float(record["work_wall"]), 2)
-RATE = Metric("objects/s of CPU", lambda record: float(record["objects"] / record["work_cpu"]))
-EVENT_COST = Metric("CPU µs/event", _per_object, 1)
-EVENT_RATE = Metric("events/s", lambda record: float(record["objects"] / record["work_wall"]))
-IMPORT_WALL = Metric("wall s", lambda record: float(record["work_wall"]), 3)
-IMPORT_CPU = Metric("CPU s", lambda record: float(record["work_cpu"]), 3)
-MODULES = Metric("modules", lambda record: float(record["modules"]))
 
 _LIST_TARGETS = tuple(
     Target(f"{what} at most 1/{parts} of: {peer}", metric, 1 / parts, of=peer)
@@ -66,11 +60,11 @@ def list_scenario(sizes: Sizes) -> Iterator[Scenario]:
                 Contender(
                     "kinform, every part read", "kinform_list", {**given, "read_parts": True}
                 ),
-                Contender(_UNPAGED, "official_list", {**given, "page_size": 0}, is_peer=True),
-                Contender(_PAGED, "official_list", {**given, "page_size": 500}, is_peer=True),
+                Contender(_UNPAGED, "official_list", {**given, "page_size": 0}, peer=OFFICIAL),
+                Contender(_PAGED, "official_list", {**given, "page_size": 500}, peer=OFFICIAL),
             ),
             metrics=(CPU, PEAK, BASELINE, WALL),
-            targets=_LIST_TARGETS if sizes.objects >= _JUDGED_FROM else (),
+            targets=_LIST_TARGETS if sizes.objects >= JUDGED_FROM else (),
         )
 
 
@@ -84,12 +78,12 @@ def watch_scenario(sizes: Sizes) -> Iterator[Scenario]:
             title=f"watch {sizes.events} events of {EVENT_SIZE // 1000} KB; {server.description}",
             contenders=(
                 Contender("kinform", "kinform_watch", given),
-                Contender(_OFFICIAL, "official_watch", {**given, "models": True}, is_peer=True),
+                Contender(_OFFICIAL, "official_watch", {**given, "models": True}, peer=OFFICIAL),
                 Contender(
                     f"{_OFFICIAL}, plain dicts",
                     "official_watch",
                     {**given, "models": False},
-                    is_peer=True,
+                    peer=OFFICIAL,
                 ),
             ),
             metrics=(EVENT_COST, EVENT_RATE, PEAK),
@@ -112,7 +106,7 @@ def ingest_scenario(sizes: Sizes) -> Iterator[Scenario]:
                 Contender("kinform, framing and head", "ingest", {**given, "how": "kinform"}),
                 Contender("msgspec, whole", "ingest", {**given, "how": "msgspec"}),
                 Contender("json.loads, whole", "ingest", {**given, "how": "json"}),
-                Contender(f"{_OFFICIAL}, models", "official_ingest", given, is_peer=True),
+                Contender(f"{_OFFICIAL}, models", "official_ingest", given, peer=OFFICIAL),
             ),
             metrics=(RATE,),
             targets=(Target("at least 40 000 objects/s", RATE, 40_000, at_least=True),),
@@ -128,7 +122,9 @@ def import_scenario(sizes: Sizes) -> Iterator[Scenario]:
         contenders=(
             Contender("import kinform", "import_time", "kinform"),
             Contender("import aiohttp", "import_time", "aiohttp"),
-            Contender("import kubernetes.client", "import_time", "kubernetes.client", is_peer=True),
+            Contender(
+                "import kubernetes.client", "import_time", "kubernetes.client", peer=OFFICIAL
+            ),
         ),
         metrics=(IMPORT_WALL, IMPORT_CPU, MODULES),
         targets=(Target("at most 0.25 s", IMPORT_WALL, 0.25),),
@@ -141,4 +137,8 @@ SCENARIOS: dict[str, Callable[[Sizes], AbstractContextManager[Scenario]]] = {
     "watch": watch_scenario,
     "ingest": ingest_scenario,
     "import": import_scenario,
+    "sync": sync_scenario,
+    "steady": steady_scenario,
+    "relist": relist_scenario,
+    "idle": idle_scenario,
 }

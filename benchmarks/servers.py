@@ -11,13 +11,14 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from benchmarks.pods import stored_pods
 from tests.support.cluster import RealCluster
@@ -28,14 +29,21 @@ ROOT = Path(__file__).resolve().parent.parent
 # etcd takes at most 1.5 MB and 128 operations at once.
 _TRANSACTION_BYTES = 1_000_000
 _WRITERS = 4
+_SETTLE_SECONDS = 2.0
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that is up."""
+    """One that is up.
+
+    Attributes:
+        cluster: Itself, if it is a real one.
+    """
 
     kubeconfig: Path
     description: str
+    cluster: RealCluster | None = None
 
 
 def real_is_available() -> bool:
@@ -67,8 +75,10 @@ def embedded_server(*, objects: int) -> Iterator[Server]:
 def real_server(*, objects: int) -> Iterator[Server]:
     """A kube-apiserver with that many pods, put into etcd directly: it would drop their status."""
     with RealCluster() as cluster:
-        _store(cluster.etcd_url, stored_pods(objects))
-        yield Server(cluster.kubeconfig, f"kube-apiserver {KUBERNETES} over TLS")
+        store_pods(cluster.etcd_url, stored_pods(objects))
+        _settle(cluster, objects)
+        description = f"kube-apiserver {KUBERNETES} over TLS"
+        yield Server(cluster.kubeconfig, description, cluster)
 
 
 class StartServer(Protocol):
@@ -92,14 +102,42 @@ def environment() -> dict[str, str]:
 @contextmanager
 def _started(*arguments: str) -> Iterator[str]:
     """The first line that our Python prints when it runs this; ended with the block."""
-    with subprocess.Popen(
-        [sys.executable, "-P", *arguments], env=environment(), stdout=subprocess.PIPE, text=True
-    ) as process:
+    with python_process(*arguments) as process:
         assert process.stdout is not None
+        yield process.stdout.readline()
+
+
+@contextmanager
+def python_process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Our Python runs this; ended with the block."""
+    with subprocess.Popen(
+        [sys.executable, "-P", *arguments],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
-            yield process.stdout.readline()
+            yield process
         finally:
             process.terminate()
+
+
+def _settle(cluster: RealCluster, objects: int) -> None:
+    """Wait until its cache has all that was put into etcd, and is at rest.
+
+    A client may ask for whatever is in the cache, and would find it half filled.
+    """
+    request = urllib.request.Request(
+        f"{cluster.url}/api/v1/pods?resourceVersion=0",
+        headers={"Authorization": f"Bearer {cluster.admin_token}", "Accept": _METADATA_ONLY},
+    )
+    found = -1
+    while found < objects:
+        time.sleep(_SETTLE_SECONDS)
+        with urllib.request.urlopen(request, timeout=60, context=cluster.ssl_context()) as answer:
+            found = len(json.load(answer)["items"])
+    time.sleep(_SETTLE_SECONDS)
 
 
 def _kubeconfig(url: str) -> dict[str, object]:
@@ -113,14 +151,15 @@ def _kubeconfig(url: str) -> dict[str, object]:
     }
 
 
-def _store(etcd_url: str, pods: Iterator[tuple[str, bytes]]) -> None:
+def store_pods(etcd_url: str, pods: Iterable[tuple[str, bytes]]) -> None:
+    """Put them into etcd, by namespace/name; a body is as a server stores it."""
     with ThreadPoolExecutor(_WRITERS) as writers:
         # The results are asked for, so that a failure is raised.
         for _ in writers.map(lambda batch: _put(etcd_url, batch), _batches(pods)):
             pass
 
 
-def _batches(pods: Iterator[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+def _batches(pods: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
     batch: list[tuple[str, bytes]] = []
     filled = 0
     for pod in pods:
@@ -134,17 +173,25 @@ def _batches(pods: Iterator[tuple[str, bytes]]) -> Iterator[list[tuple[str, byte
 
 
 def _put(etcd_url: str, batch: Sequence[tuple[str, bytes]]) -> None:
-    """One transaction through etcd's JSON gateway; keys and values are base64 there."""
+    """One transaction."""
     puts = [
-        {"requestPut": {"key": _base64(f"/registry/pods/{key}".encode()), "value": _base64(body)}}
+        {
+            "requestPut": {
+                "key": as_base64(f"/registry/pods/{key}".encode()),
+                "value": as_base64(body),
+            }
+        }
         for key, body in batch
     ]
-    request = urllib.request.Request(
-        f"{etcd_url}/v3/kv/txn", data=json.dumps({"success": puts}).encode()
-    )
-    with urllib.request.urlopen(request, timeout=60):
-        pass
+    ask_etcd(f"{etcd_url}/v3/kv/txn", {"success": puts})
 
 
-def _base64(data: bytes) -> str:
+def ask_etcd(url: str, body: object) -> Any:
+    """One call through its JSON gateway; keys and values are base64 there."""
+    request = urllib.request.Request(url, data=json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def as_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()

@@ -1,10 +1,14 @@
 """The informer stack for Python.
 
-    server ─bytes→ transport ─frames→ client ─events→ …
+    server ─bytes→ transport ─frames→ client ─events→ reflector ─deltas→ queue ─→ store/index
+                                                                                  │
+                                              listers, any thread ←───────────────┤
+                                              dispatch ─→ handlers ←──────changes─┘
 
 Data moves left to right; imports point right to left. What most programs need is here; the
 rest lives in its room: ``kinform.api``, ``kinform.objects``, ``kinform.transport``,
-``kinform.client``, ``kinform.testing``, ``kinform.errors``.
+``kinform.client``, ``kinform.informers``, ``kinform.metrics``, ``kinform.blocking``,
+``kinform.testing``, ``kinform.errors``.
 """
 
 from __future__ import annotations
@@ -23,11 +27,28 @@ from kinform.api import (
 from kinform.client import Client, EventType, ObjectList, Watch, WatchEvent
 from kinform.errors import (
     ApiError,
+    CacheSyncError,
     ConfigError,
     ConflictError,
     KinformError,
     NotFoundError,
     TransportError,
+)
+from kinform.informers import (
+    NAMESPACE_INDEX,
+    DeletedObject,
+    DynamicSharedInformerFactory,
+    Indexer,
+    Latch,
+    Lister,
+    ListWatch,
+    MetadataSharedInformerFactory,
+    Reflector,
+    Registration,
+    ResourceEventHandler,
+    SharedIndexInformer,
+    Store,
+    wait_for,
 )
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.transport import ClusterConfig
@@ -35,25 +56,40 @@ from kinform.transport import ClusterConfig
 __all__ = [
     "GVK",
     "GVR",
+    "NAMESPACE_INDEX",
     "ApiError",
     "ApiResource",
+    "CacheSyncError",
     "Client",
     "ClusterConfig",
     "ConfigError",
     "ConflictError",
+    "DeletedObject",
+    "DynamicSharedInformerFactory",
     "EventType",
     "FieldSelector",
+    "Indexer",
     "KinformError",
     "LabelSelector",
+    "Latch",
     "ListOptions",
+    "ListWatch",
+    "Lister",
+    "MetadataSharedInformerFactory",
     "NotFoundError",
     "ObjectList",
     "ObjectName",
     "PartialObjectMetadata",
+    "Reflector",
+    "Registration",
+    "ResourceEventHandler",
+    "SharedIndexInformer",
+    "Store",
     "TransportError",
     "Unstructured",
     "Watch",
     "WatchEvent",
     "namespace_key",
     "split_namespace_key",
+    "wait_for",
 ]

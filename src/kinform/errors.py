@@ -26,10 +26,22 @@
     ├─ DecodeError                        bytes from a server that are not what they claim to be
     ├─ EncodeError                        an object of yours that has no place on the wire
     ├─ WatchError                         a watch ended in a way that is not an answer
+    │  ├─ VeryShortWatchError             it was closed at once and had nothing to say
+    │  ├─ WatchSilenceError               it said nothing for longer than it ever does
+    │  ├─ WatchReplayError                it began with what was known, as if from the start
+    │  └─ IncompleteStreamError           a streamed list ended before it was complete
+    ├─ CacheError                         a store or an informer cannot do this
+    │  ├─ CacheSyncError                  not all informers have synced; says which, and why
+    │  ├─ UnknownIndexError               no index of this name
+    │  ├─ KeyFuncError                    an object that has no key
+    │  └─ TransformError                  a transform failed on an object
     ├─ InvalidNameError                   a key, kind, resource or path that cannot be one
     ├─ SelectorError                      an illegal label or field selector
     ├─ ReadOnlyError                      an edit to an object that came from a cache or a list
-    └─ StateError                         a call that makes no sense now (closed, already started)
+    └─ StateError                         a call that makes no sense now (closed, not started)
+       ├─ AlreadyStartedError             it runs already
+       ├─ AlreadyStoppedError             it has stopped
+       └─ QueueClosedError                nothing goes in any more
 
 Errors of the libraries below (aiohttp, ssl, msgspec, yaml) never escape; they are the
 ``__cause__``.
@@ -43,8 +55,12 @@ from typing import Any
 
 __all__ = [
     "AlreadyExistsError",
+    "AlreadyStartedError",
+    "AlreadyStoppedError",
     "ApiError",
     "BadRequestError",
+    "CacheError",
+    "CacheSyncError",
     "ConfigError",
     "ConflictError",
     "DecodeError",
@@ -52,13 +68,16 @@ __all__ = [
     "EncodeError",
     "ExpiredError",
     "ForbiddenError",
+    "IncompleteStreamError",
     "InvalidError",
     "InvalidNameError",
+    "KeyFuncError",
     "KinformError",
     "MethodNotAllowedError",
     "NoMatchError",
     "NotAcceptableError",
     "NotFoundError",
+    "QueueClosedError",
     "ReadOnlyError",
     "ResourceVersionTooLargeError",
     "ResponseTooLargeError",
@@ -68,10 +87,15 @@ __all__ = [
     "ServiceUnavailableError",
     "StateError",
     "TooManyRequestsError",
+    "TransformError",
     "TransportError",
     "UnauthorizedError",
+    "UnknownIndexError",
     "UnsupportedMediaTypeError",
+    "VeryShortWatchError",
     "WatchError",
+    "WatchReplayError",
+    "WatchSilenceError",
 ]
 
 
@@ -218,7 +242,17 @@ class ResourceVersionTooLargeError(ServerTimeoutError):
 
 
 class DecodeError(KinformError):
-    """Bytes from a server are not what they claim to be."""
+    """Bytes from a server are not what they claim to be.
+
+    Attributes:
+        key: ``namespace/name`` of the object that they are of, as far as it can be read.
+        resource_version: Its version, likewise.
+    """
+
+    def __init__(self, message: str, *, key: str = "", resource_version: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        self.resource_version = resource_version
 
 
 class EncodeError(KinformError, TypeError):
@@ -227,6 +261,52 @@ class EncodeError(KinformError, TypeError):
 
 class WatchError(KinformError):
     """A watch ended in a way that is not the server's answer."""
+
+
+class VeryShortWatchError(WatchError):
+    """The server closed a watch within a second and without an event, as some do for a 410."""
+
+
+class WatchSilenceError(WatchError):
+    """Nothing came for so long that the connection must be taken for dead."""
+
+
+class WatchReplayError(WatchError):
+    """A resumed watch told again what was told before: its server cannot resume."""
+
+
+class IncompleteStreamError(WatchError):
+    """The server ended a streamed list without saying that all objects had been sent."""
+
+
+class CacheError(KinformError):
+    """A store, an index or an informer cannot do what was asked of it."""
+
+
+class CacheSyncError(CacheError):
+    """Not every informer has synced; the message says which, in which phase, and why."""
+
+
+class UnknownIndexError(CacheError, KeyError):
+    """No index of this name; the message names those that there are."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+
+
+class KeyFuncError(CacheError, ValueError):
+    """An object has no key, so no store can hold it."""
+
+
+class TransformError(CacheError):
+    """A transform raised, or returned what is no object. The cause is chained.
+
+    Attributes:
+        key: The object that it failed on.
+    """
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class InvalidNameError(KinformError, ValueError):
@@ -243,3 +323,15 @@ class ReadOnlyError(KinformError, TypeError):
 
 class StateError(KinformError):
     """A call that makes no sense in this state: closed, not started, started twice."""
+
+
+class AlreadyStartedError(StateError):
+    """It runs already, or this had to be said before it did."""
+
+
+class AlreadyStoppedError(StateError):
+    """It has stopped."""
+
+
+class QueueClosedError(StateError):
+    """The queue is closed: what was in it can be taken out, nothing can be put in."""

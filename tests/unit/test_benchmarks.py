@@ -6,6 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from benchmarks.contest import Contender, Metric, Outcome, Scenario, Target
+from benchmarks.conversation import ContenderFailedError, Conversation, Record, talk
+from benchmarks.peer_programs import CLIENT_GO, KUBE_RS, OFFICIAL, available_peers
+from benchmarks.report import table
+
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
 
 
@@ -42,4 +49,92 @@ def test_a_quick_run_without_peers_says_so_and_measures_the_rest(tmp_path: Path)
 def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(tmp_path: Path) -> None:
     done = _run("--only", "lists", cache=tmp_path)
     assert done.returncode == 2
-    assert "no scenario lists; there are list, watch, ingest, import" in done.stderr
+    assert "no scenario lists; there are list, watch, ingest, import, sync, steady" in done.stderr
+
+
+def test_changes_cannot_be_steady_without_a_real_server(tmp_path: Path) -> None:
+    done = _run("--quick", "--server=static", "--only", "steady,import", cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "without steady: it wants --server=real" in done.stderr
+    assert "import: one import" in done.stdout
+
+
+def test_a_peer_without_its_toolchain_is_left_out_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KINFORM_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert available_peers([CLIENT_GO, KUBE_RS], install=True) == {}
+    said = capsys.readouterr().err
+    assert "without peers: client-go is built with `go`, not found here" in said
+    assert "without peers: kube-rs is built with `cargo`, not found here" in said
+
+
+def test_a_peer_that_is_not_there_is_not_made_in_a_hurry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KINFORM_CACHE", str(tmp_path))
+    assert available_peers([OFFICIAL, CLIENT_GO, KUBE_RS], install=False) == {}
+    assert capsys.readouterr().err.count("run without --quick") == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+# Gets ready, and counts as a change each line between `go` and `stop`.
+_PHASED = """
+import json
+print("synced", flush=True)
+assert input() == "go"
+print(json.dumps({"objects": 1, "delays": [int(word) for word in iter(input, "stop")]}))
+"""
+
+
+def test_a_contender_is_led_through_its_phases_and_its_delays_are_summed_up() -> None:
+    def drive(contender: Conversation) -> None:
+        for word in ("go", *map(str, reversed(range(200))), "stop"):
+            contender.say(word)
+
+    record = talk("phased", [sys.executable, "-c", _PHASED], "", drive)
+    assert record == {"objects": 1, "events": 200, "p50": 100, "p99": 198, "latest": 199}
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_contender_that_dies_is_quoted(is_ready: bool) -> None:
+    program = f"print('synced' if {is_ready} else '', flush=True); raise SystemExit('no server')"
+
+    def drive(contender: Conversation) -> None:
+        assert is_ready
+        for _ in range(100_000):
+            contender.say("go")
+
+    with pytest.raises(ContenderFailedError, match=r"(?s)dying failed:.*no server"):
+        talk("dying", [sys.executable, "-c", program], "", drive)
+
+
+def test_targets_beside_others_are_judged_by_share_and_by_distance() -> None:
+    figure = Metric("s", lambda record: float(record["s"]), 1)
+    scenario = Scenario(
+        name="race",
+        title="three of them",
+        contenders=[Contender(name, None, "") for name in ("ours", "theirs", "bare", "absent")],
+        metrics=[figure],
+        targets=[
+            Target("at most half", figure, 0.5, of="theirs"),
+            Target("at most a tenth", figure, 0.1, of="theirs"),
+            Target("at most 2 s later", figure, 2.0, beyond="bare"),
+            Target("at most 1 s later", figure, 1.0, beyond="bare"),
+            Target("less than nobody", figure, 1.0, of="absent"),
+        ],
+    )
+    records: dict[str, list[Record]] = {
+        "ours": [{"s": 4}],
+        "theirs": [{"s": 10}],
+        "bare": [{"s": 2.5}],
+    }
+    lines = table(Outcome(scenario, records)).splitlines()
+    assert [line.strip().removeprefix("target: ") for line in lines if "target" in line] == [
+        "at most half; reached 0.40: met",
+        "at most a tenth; reached 0.40: NOT MET",
+        "at most 2 s later; reached 1.5: met",
+        "at most 1 s later; reached 1.5: NOT MET",
+        "less than nobody; not measured",
+    ]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from kinform.client._arguments import Fields, Labels, PatchType, Propagation
+from kinform.client._arguments import (
+    Fields,
+    Labels,
+    PatchType,
+    Propagation,
+    as_field_selector,
+    as_label_selector,
+)
 from kinform.client._client import Body, Client
 from kinform.client._discovery import Discovery
-from kinform.client._framing import EventType, Frame
+from kinform.client._framing import EventType, Frame, FrameDecoder
 from kinform.client._lists import ObjectList, Undecodable
 from kinform.client._resolver import Resource
 from kinform.client._verbs import Verbs
@@ -18,6 +25,7 @@ __all__ = [
     "EventType",
     "Fields",
     "Frame",
+    "FrameDecoder",
     "Labels",
     "ObjectList",
     "PatchType",
@@ -27,4 +35,6 @@ __all__ = [
     "Verbs",
     "Watch",
     "WatchEvent",
+    "as_field_selector",
+    "as_label_selector",
 ]

@@ -35,6 +35,7 @@ class Asking:
         body: bytes | None = None,
         media: str = _PLAIN,
         listing: bool = False,
+        retry: bool = True,
     ) -> bytes:
         """The body of the answer.
 
@@ -48,7 +49,7 @@ class Asking:
             headers["Content-Type"] = media
         request = Request(method, path, query, headers, body)
         try:
-            response, answer = await self._fetch(request)
+            response, answer = await self._fetch(request, retry)
         except NotFoundError as error:
             await self._resolver.explain_not_found(resource, path, error)
             raise
@@ -56,20 +57,24 @@ class Asking:
             require_json(response.headers.get("Content-Type", ""), what=f"{method} {path}")
         return answer
 
-    async def _fetch(self, request: Request) -> tuple[Response, bytes]:
+    async def _fetch(self, request: Request, retry: bool) -> tuple[Response, bytes]:
         try:
-            return await self._exchange.fetch(request)
+            return await self._exchange.fetch(request, retry=retry)
         except NotAcceptableError:
             if not self._only_metadata:
                 raise
-        return await self._exchange.fetch(_asking_for_all(request))
+        return await self._exchange.fetch(_asking_for_all(request), retry=retry)
 
-    async def open_watch(self, path: str, options: ListOptions, resource: Resource) -> Response:
+    async def open_watch(
+        self, path: str, options: ListOptions, resource: Resource, *, retry: bool = True
+    ) -> Response:
         """A stream of events that has begun; the caller closes it. Raises as ``ask`` does."""
         query = {"watch": "true", **options.to_query()}
-        request = Request("GET", path, query, {"Accept": self._accept(listing=False)})
+        request = Request(
+            "GET", path, query, {"Accept": self._accept(listing=False)}, is_stream=True
+        )
         try:
-            response = await self._open(request)
+            response = await self._open(request, retry)
         except NotFoundError as error:
             await self._resolver.explain_not_found(resource, path, error)
             raise
@@ -80,13 +85,13 @@ class Asking:
             raise
         return response
 
-    async def _open(self, request: Request) -> Response:
+    async def _open(self, request: Request, retry: bool) -> Response:
         try:
-            return await self._exchange.open(request)
+            return await self._exchange.open(request, retry=retry)
         except NotAcceptableError:
             if not self._only_metadata:
                 raise
-        return await self._exchange.open(_asking_for_all(request))
+        return await self._exchange.open(_asking_for_all(request), retry=retry)
 
     def _accept(self, listing: bool) -> str:
         if not self._only_metadata:

@@ -35,15 +35,17 @@ class Exchange:
         self.max_body_size = max_body_size
         self._timeout = timeout
 
-    async def fetch(self, request: Request) -> tuple[Response, bytes]:
+    async def fetch(self, request: Request, *, retry: bool = True) -> tuple[Response, bytes]:
         """The answer and its whole body.
+
+        Without ``retry`` an answer that says when to come back is raised like any other refusal.
 
         Raises:
             ApiError: The server refused.
             TransportError: No answer, or not all of it.
         """
         request = dataclasses.replace(request, total_timeout=self._timeout)
-        response = await self.open(request)
+        response = await self.open(request, retry=retry)
         try:
             return response, await response.read(self.max_body_size)
         except ResponseTooLargeError as error:
@@ -53,20 +55,21 @@ class Exchange:
         finally:
             await response.close()
 
-    async def open(self, request: Request) -> Response:
-        """The answer with its body still on the wire. The caller closes it.
+    async def open(self, request: Request, *, retry: bool = True) -> Response:
+        """The answer with its body still on the wire. The caller closes it; ``retry`` as above.
 
         Raises:
             ApiError: The server refused.
             TransportError: No answer.
         """
         retries = 0
+        max_retries = self._max_retries if retry else 0
         while True:
             try:
                 return await self._attempt(request)
             except ApiError as refusal:
                 wait = _wait_asked_for(refusal)
-                if wait is None or retries == self._max_retries:
+                if wait is None or retries == max_retries:
                     raise
                 what, code = f"{request.method} {request.path}", refusal.code
             retries += 1

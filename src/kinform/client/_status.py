@@ -70,6 +70,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
     504: ServerTimeoutError,
 }
 
+_TOO_LARGE = "Too large resource version"
+
 _LONGEST_MESSAGE = 500
 # A title and the first lines: what more there is of a page is not for a message.
 _LONGEST_PAGE = 8192
@@ -171,12 +173,14 @@ def _error_class(
 
 def _is_version_too_large(message: str, details: Mapping[str, Any]) -> bool:
     causes = details.get("causes")
-    if isinstance(causes, list):
-        reasons = [cause.get("reason") for cause in causes if isinstance(cause, Mapping)]
-        if "ResourceVersionTooLarge" in reasons:
+    for cause in causes if isinstance(causes, list) else ():
+        if isinstance(cause, Mapping) and (
+            cause.get("reason") == "ResourceVersionTooLarge"
+            or cause.get("message") == _TOO_LARGE  # until 1.18 a cause gave no reason
+        ):
             return True
-    # Old servers give no cause.
-    return message.startswith("Too large resource version")
+    # Until 1.16 there was no cause at all.
+    return _TOO_LARGE in message
 
 
 def _readable(content_type: str, body: bytes) -> str:

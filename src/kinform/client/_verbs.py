@@ -63,6 +63,11 @@ class Verbs(Generic[T]):
         self._asking = Asking(exchange, self._resolver, only_metadata=self._only_metadata)
         self._codec = JSON
 
+    @property
+    def form(self) -> type[T]:
+        """What objects come out as."""
+        return self._form
+
     # -- reading -----------------------------------------------------------------------------
 
     async def get(
@@ -159,12 +164,20 @@ class Verbs(Generic[T]):
             )
 
     async def page(
-        self, resource: Resource, options: ListOptions, *, namespace: str | None = None
+        self,
+        resource: Resource,
+        options: ListOptions,
+        *,
+        namespace: str | None = None,
+        retry: bool = True,
     ) -> ObjectList[T]:
-        """One request, one answer. Items that do not decode are in ``undecodable``."""
+        """One request, one answer. Items that do not decode are in ``undecodable``.
+
+        Without ``retry`` a busy server's answer is raised, not waited out.
+        """
         path = await self._resolver.collection_path(resource, namespace)
         body = await self._asking.ask(
-            "GET", path, options.to_query(), resource=resource, listing=True
+            "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
         )
         return await read_list(
             body, self._codec, self._form, what=f"GET {path}", only_metadata=self._only_metadata
@@ -181,11 +194,13 @@ class Verbs(Generic[T]):
         resource_version: str = "",
         bookmarks: bool = False,
         timeout_seconds: int | None = None,
+        retry: bool = True,
     ) -> Watch[T]:
         """Changes after ``resource_version``, or everything there is and then changes.
 
         ``bookmarks`` asks for BOOKMARK events, which say how far the watch has come and are of
-        use to who means to resume it. ``options`` says all of it at once.
+        use to who means to resume it. ``options`` says all of it at once. Without ``retry`` a busy
+        server's answer is raised, not waited out.
 
         Raises:
             ConfigError: Both ``options`` and one of the keywords that it stands for are given.
@@ -207,7 +222,7 @@ class Verbs(Generic[T]):
 
         async def open_stream() -> Response:
             path = await self._resolver.collection_path(resource, namespace)
-            return await self._asking.open_watch(path, options, resource)
+            return await self._asking.open_watch(path, options, resource, retry=retry)
 
         return Watch(
             open_stream,

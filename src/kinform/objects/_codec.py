@@ -64,9 +64,10 @@ class _RawMetadata(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
 
-class _BareName(msgspec.Struct, gc=False):
+class _BareName(msgspec.Struct, gc=False, rename="camel"):
     name: Any = ""
     namespace: Any = ""
+    resource_version: Any = ""
 
 
 class _BareObject(msgspec.Struct, gc=False):
@@ -112,13 +113,13 @@ class JsonCodec:
                 return envelope.metadata, None
             return envelope.metadata, _gvk(envelope.api_version, envelope.kind)
         except (*_MALFORMED, InvalidNameError) as error:
-            raise DecodeError(f"{_describe(payload)} is not an object: {error}") from error
+            raise _decode_error("{} is not an object", payload, error) from error
 
     def decode(self, payload: bytes) -> dict[str, Any]:
         try:
             return _tree_decoder.decode(payload)
         except _MALFORMED as error:
-            raise DecodeError(f"{_describe(payload)} does not decode: {error}") from error
+            raise _decode_error("{} does not decode", payload, error) from error
 
     def decode_part(self, payload: bytes, part: str) -> Any:
         if not _PLAIN_PART.fullmatch(part):
@@ -126,9 +127,7 @@ class JsonCodec:
         try:
             value = _part_decoder(part).decode(payload).value
         except _MALFORMED as error:
-            raise DecodeError(
-                f"{part!r} of {_describe(payload)} does not decode: {error}"
-            ) from error
+            raise _decode_error(f"{part!r} of {{}} does not decode", payload, error) from error
         if value is msgspec.UNSET:
             raise KeyError(part)
         return value
@@ -144,7 +143,7 @@ class JsonCodec:
         try:
             metadata = bytes(_raw_metadata_decoder.decode(payload).metadata)
         except _MALFORMED as error:
-            raise DecodeError(f"{_describe(payload)} has no metadata to keep: {error}") from error
+            raise _decode_error("{} has no metadata to keep", payload, error) from error
         return (
             b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}'
             % metadata
@@ -154,18 +153,30 @@ class JsonCodec:
 JSON: Codec = JsonCodec()
 
 
-def _describe(payload: bytes) -> str:
-    """What to call a payload in an error: the object's name, or how it begins.
-
-    What looks like an object is never quoted, for it may be a secret.
-    """
+def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeError:
+    """The error for one payload; ``{}`` in the complaint is what the object is called."""
     try:
         bare = _bare_object_decoder.decode(payload)
     except _MALFORMED:
-        if payload.lstrip()[:1] in (b"{", b"["):
-            return f"JSON of {len(payload)} bytes"
-        return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"
-    kind = bare.kind if isinstance(bare.kind, str) and bare.kind else "JSON without a kind"
-    name = bare.metadata or _BareName()
-    steps = [step for step in (name.namespace, name.name) if isinstance(step, str) and step]
-    return f"{kind} {'/'.join(steps)!r}" if steps else f"{kind} without a name"
+        return DecodeError(f"{complaint.format(_beginning(payload))}: {cause}")
+    kind = _text(bare.kind) or "JSON without a kind"
+    metadata = bare.metadata or _BareName()
+    key = "/".join(filter(None, (_text(metadata.namespace), _text(metadata.name))))
+    called = f"{kind} {key!r}" if key else f"{kind} without a name"
+    return DecodeError(
+        f"{complaint.format(called)}: {cause}",
+        # A namespace alone is no key.
+        key=key if _text(metadata.name) else "",
+        resource_version=_text(metadata.resource_version),
+    )
+
+
+def _beginning(payload: bytes) -> str:
+    """What to call bytes that are no JSON. What looks like an object may be a secret."""
+    if payload.lstrip()[:1] in (b"{", b"["):
+        return f"JSON of {len(payload)} bytes"
+    return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -38,7 +38,9 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
         gvk = gvk or default_gvk
         if gvk is None:
             raise DecodeError(
-                f"object {head.key!r} does not say its kind, and neither does where it came from"
+                f"object {head.key!r} does not say its kind, and neither does where it came from",
+                key=head.key,
+                resource_version=head.resource_version,
             )
         return cls(payload, head, gvk, codec)
 

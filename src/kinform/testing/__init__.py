@@ -1,4 +1,4 @@
-"""An API server to test against: real HTTP, real semantics, faults on demand."""
+"""To test against: an API server with real HTTP and semantics, faults on demand, a fast clock."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ if TYPE_CHECKING:
     from kinform.testing._apiserver import ApiServer
     from kinform.testing._blocking import BlockingApiServer
     from kinform.testing._request_log import ReceivedRequest, RequestLog
+    from kinform.testing._virtual_time import VirtualTimeLoop, run_virtual, virtual_time
 
 __all__ = [
     "ApiServer",
     "BlockingApiServer",
     "ReceivedRequest",
     "RequestLog",
+    "VirtualTimeLoop",
     "cluster_life",
     "faults",
+    "run_virtual",
+    "virtual_time",
 ]
 
 _HOMES = {
@@ -25,6 +29,9 @@ _HOMES = {
     "BlockingApiServer": "_blocking",
     "ReceivedRequest": "_request_log",
     "RequestLog": "_request_log",
+    "VirtualTimeLoop": "_virtual_time",
+    "run_virtual": "_virtual_time",
+    "virtual_time": "_virtual_time",
 }
 
 

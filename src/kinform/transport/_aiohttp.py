@@ -1,16 +1,20 @@
-"""Requests in, responses out, over aiohttp: with credentials, TLS, proxy and rate limit."""
+"""Requests in, responses out: with credentials, TLS, proxy and rate limit.
+
+Requests go through aiohttp; streams have connections of their own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 from urllib.parse import quote, urlencode
 from weakref import WeakSet
 
-from kinform.errors import StateError, TransportError
+from kinform.errors import ConfigError, StateError, TransportError
 from kinform.transport._proxy import choose_proxy
 from kinform.transport._rate_limit import TokenBucket
 from kinform.transport._tls import TlsContexts
@@ -19,12 +23,18 @@ if TYPE_CHECKING:
     import aiohttp
 
     from kinform.transport._aiohttp_response import AiohttpResponse
+    from kinform.transport._aiohttp_session import Exchange
     from kinform.transport._base import Request
     from kinform.transport._config import ClusterConfig
     from kinform.transport._pem import CertificatePair
+    from kinform.transport._stream_response import StreamResponse
 
 logger = logging.getLogger("kinform.transport")
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+
+AnyResponse = Union["AiohttpResponse", "StreamResponse"]
 _Identity = tuple[Mapping[str, str], "CertificatePair | None"]
 
 
@@ -37,8 +47,15 @@ class AiohttpTransport:
 
     def __init__(self, config: ClusterConfig) -> None:
         # aiohttp is slow to import; who only reads configurations should not pay for it.
-        from kinform.transport import _aiohttp_response, _aiohttp_session
+        from kinform.transport import (
+            _aiohttp_response,
+            _aiohttp_session,
+            _http_stream,
+            _stream_response,
+        )
 
+        self._open_stream = _http_stream.open_stream
+        self._new_stream_response = _stream_response.StreamResponse
         self._sessions = _aiohttp_session
         self._new_response = _aiohttp_response.AiohttpResponse
         self._config = config
@@ -59,10 +76,12 @@ class AiohttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         # Weak: a response that its reader forgot must not live as long as we do.
-        self._open: WeakSet[AiohttpResponse] = WeakSet()
+        self._open: WeakSet[AnyResponse] = WeakSet()
+        # Streams that have no answer yet; closing makes their time run out.
+        self._opening: set[asyncio.Timeout] = set()
         self._closed = False
 
-    async def send(self, request: Request) -> AiohttpResponse:
+    async def send(self, request: Request) -> AnyResponse:
         timeout = request.total_timeout
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         try:
@@ -81,11 +100,14 @@ class AiohttpTransport:
         # Responses first: closing only the session would leave their readers waiting.
         for response in tuple(self._open):
             await response.close()
+        opening, self._opening = self._opening, set()
+        for patience in opening:
+            patience.reschedule(0)
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
-    async def _send(self, request: Request, deadline: float | None) -> AiohttpResponse:
+    async def _send(self, request: Request, deadline: float | None) -> AnyResponse:
         identity = await self._identity()
         response = await self._exchange(request, identity, deadline)
         if response.status != 401:
@@ -110,7 +132,7 @@ class AiohttpTransport:
 
     async def _exchange(
         self, request: Request, identity: _Identity, deadline: float | None
-    ) -> AiohttpResponse:
+    ) -> AnyResponse:
         self._check_open()
         loop = asyncio.get_running_loop()
         if self._session is None:
@@ -130,15 +152,52 @@ class AiohttpTransport:
             server_hostname=self._config.tls_server_name if self._secure else None,
             proxy=self._proxy,
         )
-        opened = await self._sessions.open_exchange(self._session, exchange)
-        response = self._new_response(
-            opened, action=exchange.action, deadline=deadline, on_close=self._open.discard
-        )
+        response = await self._respond(self._session, request, exchange, deadline)
         self._open.add(response)
         if self._closed:
             await response.close()
             self._check_open()
         return response
+
+    async def _respond(
+        self,
+        session: aiohttp.ClientSession,
+        request: Request,
+        exchange: Exchange,
+        deadline: float | None,
+    ) -> AnyResponse:
+        # A stream of ours is a GET to the server itself; aiohttp knows proxies and redirects.
+        if request.is_stream and request.method == "GET" and exchange.proxy is None:
+            stream = await self._stream(exchange, deadline)
+            if stream.status not in self._sessions.REDIRECTS:
+                return stream
+            await stream.close()
+        opened = await self._sessions.open_exchange(session, exchange)
+        return self._new_response(
+            opened, action=exchange.action, deadline=deadline, on_close=self._open.discard
+        )
+
+    async def _stream(self, exchange: Exchange, deadline: float | None) -> StreamResponse:
+        try:
+            async with asyncio.timeout(None) as patience:
+                self._opening.add(patience)
+                try:
+                    stream, head = await self._open_stream(
+                        exchange.url,
+                        action=exchange.action,
+                        headers=exchange.headers,
+                        context=exchange.context,
+                        server_hostname=exchange.server_hostname,
+                    )
+                finally:
+                    self._opening.discard(patience)
+        except TimeoutError as error:
+            raise TransportError(
+                f"{exchange.action}: closed while it waited for the answer"
+            ) from error
+        return self._new_stream_response(
+            stream, head, action=exchange.action, deadline=deadline, on_close=self._open.discard
+        )
 
     def _check_open(self) -> None:
         if self._closed:
@@ -150,18 +209,33 @@ class AiohttpTransport:
         return f"{url}?{urlencode(request.query, quote_via=quote)}" if request.query else url
 
     def _headers(self, request: Request, credentials: Mapping[str, str]) -> list[tuple[str, str]]:
-        """The caller's own headers win over ours of the same name."""
+        """The caller's own headers win over ours of the same name.
+
+        Raises:
+            ConfigError: One of them would become several on the wire.
+        """
         given = {name.lower() for name in request.headers}
         ours = (*self._common_headers, *credentials.items())
         if self._proxy is not None and not self._secure:
             ours += tuple(self._proxy.headers.items())  # no CONNECT that could carry them
-        return [
+        headers = [
             *((name, value) for name, value in ours if name.lower() not in given),
             *request.headers.items(),
         ]
+        for name, value in headers:
+            _check_header(name, value)
+        return headers
 
     def __repr__(self) -> str:
         return f"AiohttpTransport({self._config!r})"
+
+
+def _check_header(name: str, value: str) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} cannot be the name of a header")
+    if _UNSENDABLE.search(value):
+        # Never the value: it may be a token.
+        raise ConfigError(f"the value of the header {name} holds a line break or control character")
 
 
 def _common_headers(config: ClusterConfig) -> tuple[tuple[str, str], ...]:

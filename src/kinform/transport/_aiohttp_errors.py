@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import socket
 import ssl
 
 import aiohttp
@@ -27,12 +28,27 @@ _CERTIFICATE_HINTS = {
     64: "it is for another IP address; set tls-server-name to a name that it has",
 }
 
+_TOO_SLOW = "no connection came about in time; is a firewall in between?"
+
 
 def translated(error: BaseException, *, action: str, note: str = "") -> TransportError:
     """The error to raise instead. ``action`` is what failed, such as ``GET https://…``."""
     if isinstance(error, aiohttp.ClientResponseError):
         _forget_headers(error)
     return TransportError(f"{action}: {_explained(error)}{note}")
+
+
+def not_connected(error: BaseException, *, action: str, host: str, port: int) -> TransportError:
+    """The error to raise if there is no connection for a stream."""
+    if isinstance(error, ssl.SSLError):
+        reason = _explained(error)
+    elif isinstance(error, (socket.gaierror, UnicodeError)):
+        reason = _unknown_host(host)
+    elif isinstance(error, TimeoutError):
+        reason = _TOO_SLOW
+    else:
+        reason = f"cannot connect to {host}:{port}: {_explained(error)}"
+    return TransportError(f"{action}: {reason}")
 
 
 def _forget_headers(error: aiohttp.ClientResponseError) -> None:
@@ -54,24 +70,30 @@ def _explained(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"cannot reach the proxy {error.host}:{error.port}: {_system(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"the host name {error.host!r} cannot be resolved; check the server's address"
+        return _unknown_host(error.host)
     if isinstance(error, aiohttp.ClientConnectorSSLError):
         return _handshake(error.os_error)
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect to {error.host}:{error.port}: {_system(error.os_error)}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return "no connection came about in time; is a firewall in between?"
+        return _TOO_SLOW
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the body broke off before its end; the connection was cut"
     if isinstance(error, aiohttp.ClientResponseError):
         return f"the answer is not HTTP: {error.message[:200]}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _certificate(error)
     if isinstance(error, ssl.SSLError):
         return _handshake(error)
     if isinstance(error, OSError):
         return _system(error)
     return str(error) or type(error).__name__
+
+
+def _unknown_host(host: str) -> str:
+    return f"the host name {host!r} cannot be resolved; check the server's address"
 
 
 def _certificate(error: Exception) -> str:
@@ -101,4 +123,6 @@ def _system(error: OSError) -> str:
         return "no route to the host"
     if error.errno == errno.ETIMEDOUT:
         return "the other side does not respond any more"
+    if isinstance(error, ConnectionResetError) and not error.args:
+        return "the server closed the connection"  # asyncio says no more of a TLS handshake
     return error.strerror or str(error) or type(error).__name__

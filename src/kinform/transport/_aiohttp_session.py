@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 from yarl import URL
 
 from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
+from kinform.transport._sockets import CONNECT_TIMEOUT, new_socket
 
 if TYPE_CHECKING:
     import ssl
@@ -22,25 +22,15 @@ if TYPE_CHECKING:
 
 # Long enough for bursts of requests, shorter than what servers and load balancers allow.
 _KEEPALIVE = 30.0
-_CONNECT_TIMEOUT = 30.0
 # How much may wait in memory before the server is slowed down, per stream.
 _READ_BUFFER = 512 * 1024
 # Warning headers and cookies of gateways can be long.
 _HEADER_LIMIT = 64 * 1024
 # aiohttp warns about larger bodies as bytes.
 _PLAIN_BODY_LIMIT = 1024 * 1024
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 5
 _REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS"))
-
-# A silent peer is found dead after 30 s + 6 x 10 s, and so is one that leaves data unacknowledged.
-_SOCKET_OPTIONS = (
-    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
-    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 30),
-    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 10),
-    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 6),
-    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 90_000),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +56,11 @@ def new_session() -> aiohttp.ClientSession:
     tracing.on_connection_reuseconn.append(_note_reuse)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=_new_socket
+            limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=new_socket
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(
-            total=None, connect=_CONNECT_TIMEOUT, sock_connect=_CONNECT_TIMEOUT
+            total=None, connect=CONNECT_TIMEOUT, sock_connect=CONNECT_TIMEOUT
         ),
         auto_decompress=False,
         trust_env=False,
@@ -158,7 +148,7 @@ async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: o
 def _redirect(exchange: Exchange, response: aiohttp.ClientResponse) -> URL | None:
     """Where to go on. Never to another server: that one must not see our credentials."""
     location = response.headers.get("Location")
-    if response.status not in _REDIRECTS or exchange.method not in _REPEATABLE or not location:
+    if response.status not in REDIRECTS or exchange.method not in _REPEATABLE or not location:
         return None
     try:
         target = response.url.join(URL(location))
@@ -171,14 +161,3 @@ def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
     if body is None or len(body) <= _PLAIN_BODY_LIMIT:
         return body
     return io.BytesIO(body)
-
-
-def _new_socket(address: Any) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setblocking(False)
-    for level, name, value in _SOCKET_OPTIONS:
-        option = getattr(socket, name, None)  # not every system has them all
-        if option is not None:
-            made.setsockopt(level, option, value)
-    return made

@@ -18,6 +18,8 @@ class Request:
     body: bytes | None = field(default=None, repr=False)
     total_timeout: float | None = None
     """Seconds for the whole exchange; ``None`` leaves it open, as a watch must."""
+    is_stream: bool = False
+    """The answer goes on for long and is worth a connection of its own: a watch."""
 
 
 class Response(Protocol):

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from kinform.api import GVR
+from kinform.api import GVR, ListOptions
 from kinform.client import Client
 from kinform.errors import (
+    ApiError,
     ConfigError,
     ForbiddenError,
     ResponseTooLargeError,
@@ -18,7 +19,16 @@ from kinform.errors import (
     TransportError,
 )
 from kinform.transport import ClusterConfig
-from tests.support.answers import Answer, event, json_answer, pod, status, text_answer, watch_answer
+from tests.support.answers import (
+    Answer,
+    event,
+    json_answer,
+    pod,
+    pod_list,
+    status,
+    text_answer,
+    watch_answer,
+)
 from tests.support.memory_transport import MemoryTransport
 from tests.support.scripted_server import LAST_CHUNK, WATCH_HEAD, Close, Hold, ScriptedServer
 from tests.support.waiting import wait_until
@@ -73,6 +83,32 @@ async def test_a_watch_is_opened_again_when_it_was_told_to_wait(
     async with client.watch(PODS) as watch:
         assert (await anext(watch)).object.name == "a"
     assert waits == [2.0]
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        text_answer("Too many requests", 429, Retry_After="1"),
+        text_answer("shutting down", 503, Retry_After="1"),
+        json_answer(status(504, "Timeout"), 504, Retry_After="1"),
+    ],
+    ids=["429", "503", "504"],
+)
+@pytest.mark.parametrize("form", ["whole", "metadata"])
+async def test_who_paces_itself_hears_of_a_busy_server_at_once(
+    memory: MemoryTransport, client: Client, waits: list[float], busy: Answer, form: str
+) -> None:
+    memory.on("/api/v1/pods", busy, busy, json_answer(pod_list()))
+    verbs = client if form == "whole" else client.metadata
+    with pytest.raises(ApiError) as listing:
+        await verbs.page(PODS, ListOptions(), retry=False)
+    with pytest.raises(ApiError) as watching:
+        async with verbs.watch(PODS, retry=False):
+            pass
+    assert listing.value.code == watching.value.code == busy.status
+    assert listing.value.retry_after == watching.value.retry_after == 1.0
+    assert len(memory.requests_to("/api/v1/pods")) == 2
+    assert waits == []
 
 
 async def test_a_write_is_sent_again_with_its_body(

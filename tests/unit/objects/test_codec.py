@@ -13,7 +13,7 @@ import pytest
 
 from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError
-from kinform.objects import JSON, JsonCodec
+from kinform.objects import JSON, JsonCodec, Record
 from tests.support.objects import POD, payload_of, pod_tree
 
 PAYLOAD = payload_of(pod_tree())
@@ -84,6 +84,44 @@ def test_an_object_with_a_bad_head_is_named() -> None:
     tree["metadata"]["labels"] = {"app": 7}
     with pytest.raises(DecodeError, match=r"Pod 'default/web-1' .*\$\.metadata\.labels"):
         JSON.read_head(payload_of(tree))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "key", "resource_version"),
+    [
+        ({"name": "a", "namespace": "n", "resourceVersion": "7", "labels": 1}, "n/a", "7"),
+        ({"name": "a", "labels": 1}, "a", ""),
+        ({"namespace": "n", "resourceVersion": "7", "labels": 1}, "", "7"),
+        ({"name": 7, "namespace": "n", "resourceVersion": ["7"]}, "", ""),
+    ],
+)
+def test_an_error_carries_key_and_version_as_far_as_they_can_be_read(
+    metadata: dict[str, Any], key: str, resource_version: str
+) -> None:
+    with pytest.raises(DecodeError) as caught:
+        JSON.read_head(payload_of({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}))
+    assert (caught.value.key, caught.value.resource_version) == (key, resource_version)
+
+
+def test_an_object_that_breaks_below_its_head_still_says_whose_it_is() -> None:
+    metadata = b'{"name":"a","namespace":"n","resourceVersion":"7"}'
+    broken = b'{"kind":"Pod","apiVersion":"v1","metadata":' + metadata + b',"spec":"\xff"}'
+    for decode in (JSON.decode, lambda payload: JSON.decode_part(payload, "spec")):
+        with pytest.raises(DecodeError) as caught:
+            decode(broken)
+        assert (caught.value.key, caught.value.resource_version) == ("n/a", "7")
+
+
+def test_bytes_that_are_no_json_have_no_key() -> None:
+    with pytest.raises(DecodeError) as caught:
+        JSON.read_head(b'{"metadata":{"name":"a","resourceVersion":"7"}')
+    assert (caught.value.key, caught.value.resource_version) == ("", "")
+
+
+def test_a_record_without_a_kind_says_whose_it_is() -> None:
+    with pytest.raises(DecodeError, match="does not say its kind") as caught:
+        Record.read(b'{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}', JSON)
+    assert (caught.value.key, caught.value.resource_version) == ("n/a", "7")
 
 
 def test_an_error_never_quotes_what_may_be_a_secret() -> None:

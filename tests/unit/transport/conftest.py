@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import trustme
 
-from kinform.transport import AiohttpTransport, ClusterConfig
+from kinform.transport import AiohttpTransport, ClusterConfig, Request
+from kinform.transport._aiohttp import AnyResponse
 from tests.support.wire import Connect, Handler, Serve, WireServer, always
 
 
@@ -32,14 +34,22 @@ async def serve() -> AsyncIterator[Serve]:
         await server.stop()
 
 
-@pytest.fixture
-async def connect() -> AsyncIterator[Connect]:
-    """A transport to a server, with the options of a ``ClusterConfig``."""
+class StreamingTransport(AiohttpTransport):
+    """Asks as a watch does whenever it can."""
+
+    async def send(self, request: Request) -> AnyResponse:
+        return await super().send(replace(request, is_stream=request.method == "GET"))
+
+
+@pytest.fixture(params=["requests", "streams"])
+async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """A transport to a server, with the options of a ``ClusterConfig``; once for each way."""
+    kind = StreamingTransport if request.param == "streams" else AiohttpTransport
     made: list[AiohttpTransport] = []
 
     def build(server: WireServer | str, **options: Any) -> AiohttpTransport:
         url = server if isinstance(server, str) else server.url
-        transport = AiohttpTransport(ClusterConfig(server=url, **options))
+        transport = kind(ClusterConfig(server=url, **options))
         made.append(transport)
         return transport
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from kinform.errors import ConfigError, ResponseTooLargeError, StateError, TransportError
 from kinform.transport import (
     AiohttpTransport,
+    Anonymous,
     BasicAuth,
     ExecPlugin,
     Impersonation,
@@ -26,12 +28,19 @@ from tests.support.wire import Connect, Received, Serve, answer, chunk, stream_h
 
 GET = Request("GET", "/api/v1/pods")
 
+# Streams share no connections, so there is nothing in these for them.
+pooled = pytest.mark.parametrize("connect", ["requests"], indirect=True)
+
+# What is no GET goes out in one way only.
+written = pytest.mark.parametrize("connect", ["requests"], indirect=True)
+
 
 def test_it_is_a_transport(connect: Connect) -> None:
     transport: Transport = connect("http://127.0.0.1:1")
     assert "127.0.0.1" in repr(transport)
 
 
+@written
 async def test_a_request_goes_out_as_it_was_made(serve: Serve, connect: Connect) -> None:
     server = await serve(answer(b'{"a":1}', status="201 Created", headers={"X-Y": "z"}))
     response: Response = await connect(server, user_agent="me/1").send(
@@ -104,6 +113,61 @@ async def test_credentials_and_impersonation_are_added(serve: Serve, connect: Co
     assert request.header("Impersonate-Extra-k%2F%C3%BC") == "v"
 
 
+class HeaderCredentials(Anonymous):
+    """Says what it is told to, whatever that is."""
+
+    def __init__(self, name: str, value: str) -> None:
+        self._pair = {name: value}
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._pair
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Authorization", "Bearer s3cr3t\r\nX-Evil: 1"),
+        ("X-One", "s3cr3t\n"),
+        ("X-One", "s3cr3t\r"),
+        ("X-One", "s3cr3t\0"),
+        ("X-One\r\nX-Evil", "s3cr3t"),
+        ("X One", "s3cr3t"),
+        ("", "s3cr3t"),
+    ],
+)
+async def test_a_header_that_would_become_several_is_refused_by_its_name_only(
+    serve: Serve, connect: Connect, name: str, value: str
+) -> None:
+    server = await serve(answer())
+    credentials = HeaderCredentials(name, value)
+    for transport, headers in (
+        (connect(server), {name: value}),
+        (connect(server, credentials=credentials), {}),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            await transport.send(Request("GET", "/", headers=headers))
+        assert name in str(caught.value) or repr(name) in str(caught.value)
+        assert "s3cr3t" not in str(caught.value)
+    assert server.requests == []
+
+
+async def test_what_is_not_ascii_in_a_header_is_sent_as_utf_8(
+    serve: Serve, connect: Connect
+) -> None:
+    server = await serve(answer(headers={"Warning": "299 - ü"}))
+    response = await connect(server).send(Request("GET", "/", headers={"X-Name": "\tjürgen €"}))
+    assert response.headers["warning"] == "299 - ü"
+    await response.close()
+    assert server.requests[0].header("X-Name") == "jürgen €"
+
+
+async def test_an_interim_answer_is_not_the_answer(serve: Serve, connect: Connect) -> None:
+    server = await serve(b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"real"))
+    response = await connect(server).send(GET)
+    assert (response.status, await response.read()) == (200, b"real")
+
+
+@written
 async def test_a_large_body_arrives_whole(serve: Serve, connect: Connect) -> None:
     server = await serve(answer())
     body = b"x" * 3_000_000
@@ -192,6 +256,7 @@ async def test_an_answer_without_a_body_is_empty(
     assert await response.read() == b""
 
 
+@pooled
 async def test_requests_in_turn_share_a_connection_and_parallel_ones_do_not_wait(
     serve: Serve, connect: Connect
 ) -> None:
@@ -238,6 +303,7 @@ async def test_a_redirect_to_another_server_is_handed_back_with_nothing_told(
     await response.close()
 
 
+@written
 async def test_a_write_is_never_redirected(serve: Serve, connect: Connect) -> None:
     server = await serve(answer(status="307 Temporary", headers={"Location": "/other"}))
     response = await connect(server).send(Request("POST", "/", body=b"x"))

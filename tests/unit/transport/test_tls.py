@@ -28,6 +28,9 @@ from tests.support.wire import (
 
 GET = Request("GET", "/version")
 
+# Streams share no connections, so there is nothing in these for them.
+pooled = pytest.mark.parametrize("connect", ["requests"], indirect=True)
+
 
 async def status(transport: AiohttpTransport) -> int:
     response = await transport.send(GET)
@@ -250,6 +253,7 @@ async def test_a_rotated_authority_counts_for_new_connections_and_streams_live_o
     assert [piece async for piece in chunks] == [b"still here"]
 
 
+@pooled
 async def test_a_rotated_client_certificate_is_shown_to_new_connections(
     serve: Serve, connect: Connect, authority: trustme.CA, tmp_path: Path
 ) -> None:
@@ -283,6 +287,7 @@ async def test_a_rotated_client_certificate_is_shown_to_new_connections(
     assert shown == ["one@example.org", "one@example.org", "two@example.org"]
 
 
+@pooled
 async def test_files_caught_half_rotated_keep_the_last_good_ones(
     serve: Serve,
     connect: Connect,

@@ -1,0 +1,199 @@
+"""Sizes in, the scenarios of informers out: whole programs on one server, one after the other.
+
+Never two at once: on two cores a contender would be measured by what the others left it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from benchmarks.changes import compact, prepare_changes, writer
+from benchmarks.contest import Contender, Scenario, Target
+from benchmarks.conversation import Conversation
+from benchmarks.metrics import (
+    CPU,
+    DELAY,
+    LATE,
+    PEAK,
+    RELIST_GROWTH,
+    RELIST_PEAK,
+    REST,
+    SEEN,
+    SHARE,
+    STEADY_COST,
+    THREADS,
+    WALL,
+)
+from benchmarks.peer_programs import CLIENT_GO, KUBE_RS, OFFICIAL
+from benchmarks.pods import POD_SIZE
+from benchmarks.servers import SERVERS, Server, real_server
+from benchmarks.sizes import JUDGED_FROM, Sizes
+from benchmarks.writer import STAMP
+
+_KINFORM = "kinform"
+_GO = "client-go, protobuf"
+_GO_JSON = "client-go, JSON"
+_RUST = "kube-rs, streaming"
+_PYTHON = "official Python informer"
+_BARE = "bare reader, no informer"
+
+_RATE = 500
+_CHANGED_PODS = 2000
+_INFORMERS = 100
+# The last events are still on their way when the writer is done.
+_LINGER_SECONDS = 1.0
+
+_SYNC_TARGETS = (
+    Target("CPU at most 1.0 of client-go with protobuf", CPU, 1.0, of=_GO),
+    Target("CPU at most 0.17 of client-go with JSON", CPU, 0.17, of=_GO_JSON),
+    Target("CPU at most 0.5 of kube-rs", CPU, 0.5, of=_RUST),
+    Target("wall time at most 0.8 of kube-rs", WALL, 0.8, of=_RUST),
+    Target("memory at rest at most 0.6 of client-go with protobuf", REST, 0.6, of=_GO),
+    Target("memory at rest at most 0.6 of client-go with JSON", REST, 0.6, of=_GO_JSON),
+    Target("memory at rest at most 0.18 of kube-rs", REST, 0.18, of=_RUST),
+    Target("CPU at most 1/12 of the official informer", CPU, 1 / 12, of=_PYTHON),
+    Target("memory at rest at most 1/8 of the official informer", REST, 1 / 8, of=_PYTHON),
+)
+_STEADY_TARGETS = (
+    Target("CPU per event at most 0.6 of client-go with protobuf", STEADY_COST, 0.6, of=_GO),
+    Target("CPU per event at most 0.8 of kube-rs", STEADY_COST, 0.8, of=_RUST),
+    Target("p99 at most 5 ms later than a bare reader", LATE, 5.0, beyond=_BARE),
+)
+
+
+class WrongServerError(Exception):
+    """The scenario cannot be held on the chosen server; says which one it wants."""
+
+
+def _contenders(given: dict[str, object]) -> tuple[Contender, ...]:
+    """One program each, told by its mode what to do."""
+    return (
+        Contender(_KINFORM, "kinform_sync", given),
+        Contender(_GO, None, {**given, "content": "protobuf"}, CLIENT_GO),
+        Contender(_GO_JSON, None, {**given, "content": "json"}, CLIENT_GO),
+        Contender(_RUST, None, given, KUBE_RS),
+        # A minute each time.
+        Contender(_PYTHON, "official_python", given, OFFICIAL, at_most_rounds=1),
+    )
+
+
+def _given(server: Server, sizes: Sizes, **more: object) -> dict[str, object]:
+    return {
+        "kubeconfig": str(server.kubeconfig),
+        "objects": sizes.objects,
+        "stamp": STAMP,
+        "rest": sizes.rest,
+        **more,
+    }
+
+
+def _server(sizes: Sizes, *, objects: int) -> AbstractContextManager[Server]:
+    """The chosen one; the static server does not know enough about watches."""
+    return SERVERS["embedded" if sizes.server == "static" else sizes.server](objects=objects)
+
+
+def _pods(sizes: Sizes) -> str:
+    return f"{sizes.objects} pods of {POD_SIZE // 1000} KB"
+
+
+@contextmanager
+def sync_scenario(sizes: Sizes) -> Iterator[Scenario]:
+    """From the start of the process until the handler has had every object."""
+    with _server(sizes, objects=sizes.objects) as server:
+        yield Scenario(
+            name="sync",
+            title=f"initial sync of {_pods(sizes)}; {server.description}",
+            contenders=_contenders(_given(server, sizes, mode="sync")),
+            metrics=(CPU, WALL, REST, PEAK),
+            targets=_SYNC_TARGETS if sizes.objects >= JUDGED_FROM else (),
+        )
+
+
+@contextmanager
+def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
+    """A steady stream of changes after the sync. The real server only."""
+    if sizes.server != "real":
+        raise WrongServerError("it wants --server=real, whose pods can be changed in etcd")
+    events = _RATE * sizes.seconds
+    with (
+        real_server(objects=sizes.objects) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        assert server.cluster is not None
+        etcd_url = server.cluster.etcd_url
+        pods = Path(folder) / "pods"
+        prepare_changes(server.cluster, min(_CHANGED_PODS, sizes.objects), pods)
+
+        def drive(contender: Conversation) -> None:
+            compact(etcd_url)
+            with writer(etcd_url, pods, events=events, rate=_RATE) as write:
+                time.sleep(sizes.rest)
+                contender.say("go")
+                write()
+                time.sleep(_LINGER_SECONDS)
+                contender.say("stop")
+
+        given = _given(server, sizes, mode="steady")
+        yield Scenario(
+            name="steady",
+            title=f"{_RATE} changes/s for {sizes.seconds} s, {_pods(sizes)}; {server.description}",
+            contenders=(
+                *_contenders(given),
+                Contender(
+                    "kinform, every part read", "kinform_sync", {**given, "read_parts": True}
+                ),
+                Contender(_BARE, None, {**given, "mode": "bare"}, CLIENT_GO),
+            ),
+            metrics=(STEADY_COST, SEEN, DELAY, LATE),
+            targets=_STEADY_TARGETS if sizes.objects >= JUDGED_FROM else (),
+            drive=drive,
+        )
+
+
+@contextmanager
+def relist_scenario(sizes: Sizes) -> Iterator[Scenario]:
+    """A second list of the same objects, because the first watch has expired."""
+    with _server(sizes, objects=sizes.objects) as server:
+        yield Scenario(
+            name="relist",
+            title=f"relist of {_pods(sizes)}, none changed; {server.description}",
+            contenders=(Contender(_KINFORM, "kinform_relist", _given(server, sizes)),),
+            metrics=(REST, RELIST_PEAK, RELIST_GROWTH),
+            targets=(Target("peak at most 1.2 of memory at rest", RELIST_GROWTH, 1.2),),
+        )
+
+
+@contextmanager
+def idle_scenario(sizes: Sizes) -> Iterator[Scenario]:
+    """Many informers in one process, and nothing to do for them."""
+    with _server(sizes, objects=_INFORMERS) as server:
+        given = {
+            "kubeconfig": str(server.kubeconfig),
+            "informers": _INFORMERS,
+            "seconds": sizes.seconds,
+        }
+        yield Scenario(
+            name="idle",
+            title=f"{_INFORMERS} idle informers in one process; {server.description}",
+            contenders=(
+                Contender(
+                    "kinform, an async handler each",
+                    "kinform_idle",
+                    {**given, "async_handlers": True},
+                ),
+                Contender(
+                    "kinform, a handler with a thread each",
+                    "kinform_idle",
+                    {**given, "async_handlers": False},
+                ),
+            ),
+            metrics=(SHARE, THREADS, REST),
+            targets=(
+                Target("at most 1 % of a core", SHARE, 1.0),
+                Target("at most 3 threads", THREADS, 3),
+            ),
+        )

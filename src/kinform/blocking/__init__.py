@@ -1,0 +1,31 @@
+"""The synchronous doors: the same names without ``await``, for scripts and threads.
+
+One private thread runs the event loop that does the work. What is read from memory has no
+colour and is the same object on both sides; only what waits has a door here.
+"""
+
+from __future__ import annotations
+
+from kinform.blocking._client import Client, ClientOptions
+from kinform.blocking._factory import (
+    BlockingFactory,
+    DynamicSharedInformerFactory,
+    FactoryOptions,
+    MetadataSharedInformerFactory,
+)
+from kinform.blocking._loop_thread import LoopThread
+from kinform.blocking._verbs import Discovery, Verbs
+from kinform.blocking._watch import Watch
+
+__all__ = [
+    "BlockingFactory",
+    "Client",
+    "ClientOptions",
+    "Discovery",
+    "DynamicSharedInformerFactory",
+    "FactoryOptions",
+    "LoopThread",
+    "MetadataSharedInformerFactory",
+    "Verbs",
+    "Watch",
+]

@@ -1,0 +1,96 @@
+"""An async thing in; its life on a loop thread, its own or a shared one, out."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from kinform.blocking._life import Closer
+from kinform.blocking._loop_thread import LoopThread
+from kinform.errors import StateError
+
+T = TypeVar("T")
+
+
+class Owned:
+    """Whoever holds this may use the thing; when the last one lets go, it is closed.
+
+    The loop thread starts with the first call, and ends with this if it is not a shared one.
+
+    Args:
+        close: Closes the thing; runs on the loop, once at most.
+        name: What the thing is called in errors.
+        instead: What to use instead on a thread that runs an event loop.
+        loop: A loop thread to share. Its owner outlives us, or we are closed with it.
+    """
+
+    def __init__(
+        self, close: Closer, *, name: str, instead: str, loop: LoopThread | None = None
+    ) -> None:
+        self.name = name
+        self.loop = loop if loop is not None else LoopThread(name=name, instead=instead)
+        self._is_alone = loop is None
+        self._is_closed = False
+        self._close = close
+        self._forget = self.loop.before_the_end(close)
+        if not self._is_alone:
+            weakref.finalize(self, _let_go, self.loop, close, self._forget).atexit = False
+
+    def open(self) -> None:
+        """Start the loop thread, and find out whether one may wait for it here.
+
+        Raises:
+            StateError: It is closed, or it cannot be used on this thread or in this process.
+        """
+        self.run(_nothing())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The coroutine's result.
+
+        Raises:
+            StateError: It is closed, or it cannot be used on this thread or in this process.
+        """
+        if self._is_closed:
+            work.close()
+            raise StateError(f"{self.name} is closed; make another one")
+        self.loop.ensure_started()
+        return self.loop.run(work)
+
+    def run_if_open(self, work: Coroutine[Any, Any, None]) -> None:
+        """The same, for tidying up: what is closed needs none."""
+        if self._is_closed or not self.loop.is_running:
+            work.close()
+        else:
+            self.run(work)
+
+    def close(self) -> None:
+        """Close the thing, and end its loop thread unless others use it. Idempotent.
+
+        Does nothing in a fork: there it belongs to the parent.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self.loop.is_elsewhere:
+            return
+        try:
+            if self._is_alone:
+                self.loop.ensure_started()
+            if self.loop.is_running:
+                self.loop.run(self._close())
+            self._forget()
+        finally:
+            if self._is_alone:
+                # If the call was refused, this closes it, for nobody has forgotten to.
+                self.loop.stop()
+
+
+def _let_go(loop: LoopThread, close: Closer, forget: Callable[[], None]) -> None:
+    """The collector's errand, on whatever thread it runs: never wait."""
+    forget()
+    loop.spawn(close)
+
+
+async def _nothing() -> None:
+    return

@@ -1,0 +1,148 @@
+"""Deltas in; the store changed, and what changed in it, out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
+from kinform.informers._deltas import Deltas, DeltasKind
+from kinform.informers._resting import Entry, Resting
+from kinform.informers._table import Table
+
+T = TypeVar("T")
+
+
+class Applying(Generic[T]):
+    """Applies what a queue hands out to a table. One writer: the caller sees to that.
+
+    Membership of the table decides what a delta means: an update of what is unknown is an
+    addition. Another object under a known name is a deletion and an addition.
+    """
+
+    def __init__(self, table: Table, resting: Resting[T]) -> None:
+        self._table = table
+        self._rest = resting.rest
+        self._uid = resting.uid
+        self._version = resting.version
+
+    def apply(self, deltas: Deltas[T], *, initial: bool, unchanged: bool) -> list[Change]:
+        """The changes, in the order to be told.
+
+        Args:
+            deltas: What one pop handed out.
+            initial: Whether this is the first list.
+            unchanged: Whether anybody wants to hear of objects that a list found as they were.
+        """
+        if deltas.kind is DeltasKind.REPLACE:
+            source = ChangeSource.INITIAL if initial else ChangeSource.RELIST
+            return self._replace(deltas, source, unchanged)
+        if deltas.kind is DeltasKind.BOOKMARK:
+            self._table.bookmark(deltas.resource_version)
+            return []
+        if deltas.kind is DeltasKind.RESYNC:
+            return self._resync()
+        return self._change(deltas)
+
+    def _change(self, deltas: Deltas[T]) -> list[Change]:
+        now = time.monotonic()
+        changes: list[Change] = []
+        table = self._table
+        for delta in deltas:
+            obj = delta.object
+            if isinstance(obj, DeletedObject):
+                gone = self._delete(delta.key, obj, ChangeSource.WATCH, now)
+                if gone is not None:
+                    changes.append(gone)
+                continue
+            entry = self._rest(obj)
+            old = table.put(delta.key, entry)
+            self._tell_put(changes.append, delta.key, old, entry, ChangeSource.WATCH, now)
+        return changes
+
+    def _delete(
+        self, key: str, gone: DeletedObject[T], source: ChangeSource, now: float
+    ) -> Change | None:
+        final = None
+        version = ""
+        if gone.object is not None and not gone.final_state_unknown:
+            final = self._rest(gone.object)
+            version = self._version(final)
+        old = self._table.remove(key, version)
+        if old is None and final is None:
+            if gone.object is None:
+                # Nobody could ever read it, so nobody was told that it was there.
+                return None
+            old = self._rest(gone.object)
+        return Change(ChangeType.DELETED, key, source, old, final, now)
+
+    def _replace(self, deltas: Deltas[T], source: ChangeSource, unchanged: bool) -> list[Change]:
+        now = time.monotonic()
+        changes: list[Change] = []
+        removed: list[str] = []
+        put: dict[str, Entry] = {}
+        get = self._table.get
+        for delta in deltas:
+            key = delta.key
+            old = get(key)
+            if isinstance(delta.object, DeletedObject):
+                removed.append(key)
+                changes.append(Change(ChangeType.DELETED, key, source, old, None, now))
+                continue
+            entry = put[key] = self._rest(delta.object)
+            if old is None or unchanged or not self._is_same(old, entry):
+                self._tell_put(changes.append, key, old, entry, source, now)
+        self._table.swap(removed, put, deltas.resource_version)
+        return changes
+
+    def _tell_put(
+        self,
+        tell: Callable[[Change], None],
+        key: str,
+        old: Entry | None,
+        new: Entry,
+        source: ChangeSource,
+        now: float,
+    ) -> None:
+        if old is None:
+            tell(Change(ChangeType.ADDED, key, source, None, new, now))
+        elif self._is_another(old, new):
+            # Its end was not told: what the store has is the last that is known of it.
+            tell(Change(ChangeType.DELETED, key, source, old, None, now))
+            tell(Change(ChangeType.ADDED, key, source, None, new, now))
+        else:
+            tell(Change(ChangeType.UPDATED, key, source, old, new, now))
+
+    def _resync(self) -> list[Change]:
+        return resync_changes(self._table)
+
+    def _is_another(self, old: Entry, new: Entry) -> bool:
+        before, after = self._uid(old), self._uid(new)
+        return before != after and bool(before) and bool(after)
+
+    def _is_same(self, old: Entry, new: Entry) -> bool:
+        if old is new:
+            return True
+        version = self._version(old)
+        return bool(version) and version == self._version(new) and not self._is_another(old, new)
+
+
+def resync_changes(table: Table) -> list[Change]:
+    """Everything that rests in the table, as an update to the same."""
+    now = time.monotonic()
+    items, _ = table.copy()
+    return [
+        Change(ChangeType.UPDATED, key, ChangeSource.RESYNC, entry, entry, now)
+        for key, entry in items.items()
+    ]
+
+
+def replay_changes(table: Table) -> list[Change]:
+    """Everything that rests in the table, as additions for who comes late."""
+    now = time.monotonic()
+    items, _ = table.copy()
+    return [
+        Change(ChangeType.ADDED, key, ChangeSource.REPLAY, None, entry, now)
+        for key, entry in items.items()
+    ]

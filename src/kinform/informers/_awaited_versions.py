@@ -1,0 +1,82 @@
+"""Versions that somebody waits for in; latches that are set when the store has them out."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Protocol
+
+from kinform.api import compare_resource_versions, is_comparable
+from kinform.errors import CacheError
+from kinform.informers._latch import Latch
+
+
+class HasVersion(Protocol):
+    """How far one list and watch has come."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+class AwaitedVersions:
+    """Who waits for what. The caller sees to it that one thread at a time is in here."""
+
+    def __init__(self, informer: str, parts: Sequence[HasVersion]) -> None:
+        self._informer = informer
+        self._parts = parts
+        # Weakly held: who has given up waiting has let go of the latch.
+        self._waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
+
+    def latch(self, resource_version: str, namespace: str | None) -> Latch:
+        """Set when the store has everything up to this version.
+
+        Raises:
+            CacheError: The version has no order, or there is no such namespace.
+        """
+        if not is_comparable(resource_version):
+            raise CacheError(
+                f"{self._informer}: version {resource_version!r} is not a number, so nobody can "
+                "tell what comes after it"
+            )
+        names = [part.name for part in self._parts]
+        if namespace is not None and names != [""] and namespace not in names:
+            raise CacheError(
+                f"{self._informer} has no namespace {namespace!r}, only {', '.join(names)}"
+            )
+        latch = Latch(f"{self._informer} has version {resource_version}")
+        if self._has_come(resource_version, namespace):
+            latch.set()
+        else:
+            self._waiting.append((resource_version, namespace, weakref.ref(latch)))
+        return latch
+
+    def look(self) -> None:
+        """A part has come further: set what can be set."""
+        if not self._waiting:
+            return
+        still_waiting = []
+        for resource_version, namespace, reference in self._waiting:
+            latch = reference()
+            if latch is None:
+                continue
+            if self._has_come(resource_version, namespace):
+                latch.set()
+            else:
+                still_waiting.append((resource_version, namespace, reference))
+        self._waiting = still_waiting
+
+    def _has_come(self, resource_version: str, namespace: str | None) -> bool:
+        parts = [part for part in self._parts if namespace in (None, part.name)] or self._parts
+        orders = (compare_resource_versions(p.resource_version, resource_version) for p in parts)
+        return all(order is not None and order >= 0 for order in orders)
+
+
+def oldest(versions: Sequence[str]) -> str:
+    """The one that has come least far; empty if one has not begun."""
+    found = versions[0]
+    for version in versions[1:]:
+        if not version or (compare_resource_versions(version, found) or 0) < 0:
+            found = version
+    return found

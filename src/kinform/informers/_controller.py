@@ -1,0 +1,108 @@
+"""A source in; its deltas, handed to one function in their order, out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kinform.errors import AlreadyStartedError
+from kinform.informers._admission import Admission
+from kinform.informers._delta_fifo import DeltaFIFO
+from kinform.informers._deltas import Deltas
+from kinform.informers._latch import Latch
+from kinform.informers._listwatch import ListWatch
+from kinform.informers._reflector import Reflector
+from kinform.informers._reflector_options import ReflectorOptions
+from kinform.informers._vitals import WatchFailure
+from kinform.metrics import NO_METRICS, Metrics
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+# Events that are applied together, before others have their turn on the loop.
+_BATCH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(Generic[T]):
+    """What a controller is made of.
+
+    Attributes:
+        source: What to list and watch.
+        process: Gets what the queue hands out; may be a coroutine function. What it raises ends
+            the controller.
+        queue: Between the two; made if it is left out.
+        full_resync_period: Seconds between resyncs of the queue; 0 for never.
+        should_resync: Asked each time whether to.
+        admission, on_watch_error, options, metrics: See ``Reflector``.
+    """
+
+    source: ListWatch[T]
+    process: Callable[[Deltas[T]], Awaitable[object] | object]
+    queue: DeltaFIFO[T] | None = None
+    name: str = ""
+    full_resync_period: float = 0.0
+    should_resync: Callable[[], bool] | None = None
+    admission: Admission[T] | None = None
+    on_watch_error: Callable[[WatchFailure], object] | None = None
+    options: ReflectorOptions | None = None
+    metrics: Metrics = NO_METRICS
+
+
+class Controller(Generic[T]):
+    """Runs a reflector into a queue, and the queue into a function. Runs once."""
+
+    def __init__(self, config: ControllerConfig[T]) -> None:
+        self.config = config
+        self.name = config.name or config.source.name
+        self.queue = config.queue if config.queue is not None else DeltaFIFO(name=self.name)
+        self.reflector = Reflector(
+            config.source,
+            self.queue,
+            name=self.name,
+            admission=config.admission,
+            resync_period=config.full_resync_period,
+            should_resync=config.should_resync,
+            on_watch_error=config.on_watch_error,
+            options=config.options,
+            metrics=config.metrics,
+        )
+        self._started = False
+
+    @property
+    def has_synced(self) -> Latch:
+        """Set when the first list has been processed."""
+        return self.queue.has_synced
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        return self.reflector.last_sync_resource_version
+
+    async def run(self) -> None:
+        """Until cancelled, or until ``process`` raises.
+
+        Raises:
+            AlreadyStartedError: It ran before; make another one.
+        """
+        if self._started:
+            raise AlreadyStartedError(f"controller {self.name} ran before; make another one")
+        self._started = True
+        reflecting = asyncio.create_task(self.reflector.run(), name=f"reflector {self.name}")
+        processing = asyncio.create_task(self._process(), name=f"queue {self.name}")
+        tasks = (reflecting, processing)
+        try:
+            # Neither of the two returns: the first to end has failed.
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await task
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.queue.close()
+
+    async def _process(self) -> None:
+        while True:
+            await self.queue.pop(self.config.process, limit=_BATCH)

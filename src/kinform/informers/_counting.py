@@ -1,0 +1,46 @@
+"""What an informer applies in; the numbers of its store and queue, for metrics, out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kinform.informers._changes import Change, ChangeType
+from kinform.informers._resting import Entry
+from kinform.informers._table import Table
+from kinform.metrics import NO_METRICS, Metrics
+from kinform.objects import Record
+
+
+class Counting:
+    """Keeps the bytes of a store up to date by its changes. Does nothing if nobody counts."""
+
+    def __init__(self, informer: str, table: Table, metrics: Metrics) -> None:
+        self._informer = informer
+        self._table = table
+        self._metrics = metrics
+        self._bytes = 0
+        self.is_wanted = metrics is not NO_METRICS
+
+    def applied(
+        self, changes: Sequence[Change], *, is_list: bool, queue_depth: int, seconds: float
+    ) -> None:
+        """One pop of the queue is in the store."""
+        metrics, table = self._metrics, self._table
+        if is_list:
+            self._bytes = table.memory
+        else:
+            for change in changes:
+                # What a deletion brings is the last state, and rests nowhere.
+                rests = _memory(change.new) if change.type is not ChangeType.DELETED else 0
+                self._bytes += rests - _memory(change.old)
+        metrics.processed(self._informer, seconds)
+        metrics.queue_depth(self._informer, queue_depth)
+        metrics.store_changed(self._informer, len(table), self._bytes, table.resource_version)
+        metrics.advanced(self._informer, table.resource_version)
+
+    def stopped(self) -> None:
+        self._metrics.informer_stopped(self._informer)
+
+
+def _memory(entry: Entry | None) -> int:
+    return entry.memory if isinstance(entry, Record) else 0

@@ -1,0 +1,91 @@
+"""What a queue hands out: a delta for each thing that happened, and which belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Generic, TypeVar, overload
+
+import msgspec
+
+from kinform.informers._changes import DeletedObject
+
+T = TypeVar("T")
+
+
+class DeltaType(StrEnum):
+    """What is known to have happened to an object."""
+
+    ADDED = "ADDED"
+    UPDATED = "UPDATED"
+    DELETED = "DELETED"
+    REPLACED = "REPLACED"  # it is in a list; whether it is new or changed, the store knows
+    SYNC = "SYNC"  # nothing happened; a resync says it again
+
+
+class Delta(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """One thing that happened to one object.
+
+    ``gc=False`` is safe, for no object refers to a delta of itself.
+
+    Attributes:
+        type: What happened.
+        object: The object as it is now; for a deletion always a ``DeletedObject``.
+        key: Whose object it is.
+    """
+
+    type: DeltaType
+    object: T | DeletedObject[T]
+    key: str
+
+
+class DeltasKind(StrEnum):
+    """Why some deltas are handed out together."""
+
+    CHANGES = "CHANGES"  # what happened, in order, each key once
+    REPLACE = "REPLACE"  # a list: what is gone, then everything there is
+    RESYNC = "RESYNC"  # everything that is known, once more
+    BOOKMARK = "BOOKMARK"  # no deltas; all up to a resource version has been handed out
+
+
+class Deltas(Sequence[Delta[T]]):
+    """What one pop hands out, to be applied in one step.
+
+    Attributes:
+        kind: Why they belong together.
+        resource_version: What a replace or a bookmark is as of; empty for the others.
+        is_in_initial_list: They are the list that the queue began with.
+    """
+
+    __slots__ = ("_deltas", "is_in_initial_list", "kind", "resource_version")
+
+    def __init__(
+        self,
+        kind: DeltasKind,
+        deltas: list[Delta[T]],
+        *,
+        resource_version: str = "",
+        is_in_initial_list: bool = False,
+    ) -> None:
+        self.kind = kind
+        self._deltas = deltas
+        self.resource_version = resource_version
+        self.is_in_initial_list = is_in_initial_list
+
+    @overload
+    def __getitem__(self, index: int) -> Delta[T]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Delta[T]]: ...
+    def __getitem__(self, index: int | slice) -> Delta[T] | list[Delta[T]]:
+        return self._deltas[index]
+
+    def __len__(self) -> int:
+        return len(self._deltas)
+
+    def __iter__(self) -> Iterator[Delta[T]]:
+        return iter(self._deltas)
+
+    def __repr__(self) -> str:
+        version = f" rv={self.resource_version}" if self.resource_version else ""
+        initial = " initial" if self.is_in_initial_list else ""
+        return f"<Deltas {self.kind} of {len(self)}{version}{initial}>"

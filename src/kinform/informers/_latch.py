@@ -1,0 +1,147 @@
+"""Something that happens once: set from anywhere, tested, awaited or waited for anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Generator
+
+from kinform.errors import CacheSyncError, StateError
+
+logger = logging.getLogger("kinform.informers")
+
+# Whoever waits longer than this wants to know for whom, though there is no error yet.
+_LATE = 10.0
+
+
+class Latch:
+    """False until it is set, then true for ever.
+
+        if informer.has_synced: ...              # any thread, any time
+        await informer.has_synced                # in a coroutine, of whatever loop
+        informer.has_synced.wait(timeout=10)     # in a thread
+
+    Args:
+        name: What it says when it is shown: ``pods has synced``.
+    """
+
+    __slots__ = ("__weakref__", "_callbacks", "_is_set", "_lock", "name")
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._is_set = False
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def set(self) -> None:
+        """Let everybody through. Idempotent; any thread."""
+        with self._lock:
+            if self._is_set:
+                return
+            self._is_set = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def __bool__(self) -> bool:
+        return self._is_set
+
+    def __await__(self) -> Generator[object, None, None]:
+        if self._is_set:
+            return
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            try:
+                loop.call_soon_threadsafe(_finish, done)
+            except RuntimeError:
+                # That loop has ended, and with it whoever waited on it.
+                return
+
+        if not self._call_when_set(wake):
+            return
+        try:
+            yield from done
+        finally:
+            self._forget(wake)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block this thread until it is set; ``False`` if that took longer than ``timeout``.
+
+        Raises:
+            StateError: This thread runs an event loop, which would stand still: ``await`` it there.
+        """
+        if self._is_set:
+            return True
+        if _runs_a_loop():
+            raise StateError(
+                f"waiting for {self.name or 'a latch'} would block this thread's event loop; "
+                "await it instead"
+            )
+        done = threading.Event()
+        if not self._call_when_set(done.set):
+            return True
+        try:
+            return done.wait(timeout)
+        finally:
+            self._forget(done.set)
+
+    def __repr__(self) -> str:
+        return f"<Latch {self.name!r} {'set' if self._is_set else 'not set'}>"
+
+    def _call_when_set(self, callback: Callable[[], object]) -> bool:
+        """Whether there is something to wait for."""
+        with self._lock:
+            if not self._is_set:
+                self._callbacks.append(callback)
+            return not self._is_set
+
+    def _forget(self, callback: Callable[[], object]) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+
+async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None) -> None:
+    """Return when all are set. Who is late after ten seconds is logged, once.
+
+    Raises:
+        CacheSyncError: They were not within ``timeout`` seconds; it names those that are not.
+    """
+    aim = f" for {what}" if what else ""
+    reminder = asyncio.get_running_loop().call_later(_LATE, _log_late, latches, aim)
+    try:
+        async with asyncio.timeout(timeout):
+            for latch in latches:
+                await latch
+    except TimeoutError:
+        # Looked at again: one that was set in the last moment is not late.
+        late = _late(latches)
+        if late:
+            raise CacheSyncError(f"waited {timeout:g} s{aim}, and still not: {late}") from None
+    finally:
+        reminder.cancel()
+
+
+def _late(latches: tuple[Latch, ...]) -> str:
+    return ", ".join(sorted(latch.name or "a latch" for latch in latches if not latch))
+
+
+def _log_late(latches: tuple[Latch, ...], aim: str) -> None:
+    if late := _late(latches):
+        logger.info("waiting%s since %g s; still not: %s", aim, _LATE, late)
+
+
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

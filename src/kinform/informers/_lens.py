@@ -1,0 +1,85 @@
+"""Changes of the store in, what one registration is to see of them out: own handles, own filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from kinform.api import LabelSelector
+from kinform.informers._changes import Change, ChangeType
+
+T = TypeVar("T")
+
+Filter = Callable[[T], object] | LabelSelector
+
+
+class Sight(msgspec.Struct, Generic[T], frozen=True):
+    """One change as a registration sees it.
+
+    Attributes:
+        type: What it is to this registration: crossing a filter is an addition or a deletion.
+        object: The state now; of a deletion the last one known.
+        old: The state before an update.
+        final_state_unknown: More may have happened to a deleted object than is known.
+    """
+
+    type: ChangeType
+    object: T | None
+    old: T | None = None
+    final_state_unknown: bool = False
+
+
+class Lens(Generic[T]):
+    """Wakes fresh handles for each change, so that nobody else sees what is done to them.
+
+    Runs where the registration's consumer does: the filter is user code.
+    """
+
+    __slots__ = ("_passes", "_wake")
+
+    def __init__(self, wake: Callable[[Any], T], filter: Filter[T] | None = None) -> None:
+        self._wake = wake
+        self._passes = _predicate(filter)
+
+    def see(self, change: Change) -> Sight[T] | None:
+        """``None`` if the filter hides it. Raises what the filter raises."""
+        if change.type is ChangeType.DELETED:
+            return self._see_deletion(change)
+        new = self._wake(change.new)
+        passes = self._passes
+        if change.type is ChangeType.ADDED or change.old is None:
+            return Sight(ChangeType.ADDED, new) if passes is None or passes(new) else None
+        old = self._wake(change.old)
+        if passes is None:
+            return Sight(ChangeType.UPDATED, new, old)
+        return _crossing(old, new, was_in=bool(passes(old)), is_in=bool(passes(new)))
+
+    def _see_deletion(self, change: Change) -> Sight[T] | None:
+        last = change.old if change.new is None else change.new
+        gone = None if last is None else self._wake(last)
+        # It must be told if the addition was: what counts is the state that was told, not the last.
+        told = change.new if change.old is None else change.old
+        if self._passes is not None and told is not None and not self._passes(self._wake(told)):
+            return None
+        return Sight(ChangeType.DELETED, gone, final_state_unknown=change.new is None)
+
+
+def _crossing(old: T, new: T, *, was_in: bool, is_in: bool) -> Sight[T] | None:
+    if was_in and is_in:
+        return Sight(ChangeType.UPDATED, new, old)
+    if is_in:
+        return Sight(ChangeType.ADDED, new)
+    # The last state that belonged to what the filter lets through, as Go's filter gives it.
+    return Sight(ChangeType.DELETED, old) if was_in else None
+
+
+def _predicate(filter: Filter[T] | None) -> Callable[[T], object] | None:
+    if not isinstance(filter, LabelSelector):
+        return filter
+
+    def has_labels(obj: Any) -> bool:
+        return filter.matches(obj.labels)
+
+    return has_labels

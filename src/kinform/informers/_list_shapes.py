@@ -1,0 +1,130 @@
+"""What a list callable returned in, in whatever shape; a page of records out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from kinform.api import GVK, ObjectName
+from kinform.client import ObjectList, Undecodable
+from kinform.errors import DecodeError, EncodeError, InvalidNameError
+from kinform.objects import JSON, Handle, Record, Unstructured
+
+T = TypeVar("T", bound=Handle)
+
+_ACCEPTED = (
+    "an ObjectList, a dict with metadata and items as servers send it, "
+    "or an iterable of objects and dicts"
+)
+# Between slices the loop serves others.
+_SLICE = 256
+
+
+async def read_page(answer: object, form: type[T], *, what: str) -> ObjectList[T]:
+    """The page that ``answer`` is.
+
+    Raises:
+        DecodeError: It is none. A single bad item does not raise; it is ``undecodable``.
+    """
+    if isinstance(answer, ObjectList):
+        return answer
+    if isinstance(answer, Mapping):
+        return await _read_document(answer, form, what)
+    if isinstance(answer, AsyncIterable):
+        answer = [item async for item in answer]
+    if isinstance(answer, Iterable) and not isinstance(answer, str | bytes):
+        records, undecodable = await _read_items(answer, None)
+        return ObjectList(form, records, undecodable=undecodable)
+    raise DecodeError(f"{what}: it returned a {type(answer).__name__}; accepted are {_ACCEPTED}")
+
+
+async def _read_document(document: Mapping[str, Any], form: type[T], what: str) -> ObjectList[T]:
+    if "items" not in document:
+        raise DecodeError(f"{what}: it returned a dict without items; accepted are {_ACCEPTED}")
+    items, metadata = document["items"] or (), document.get("metadata") or {}
+    if not isinstance(items, Collection) or not isinstance(metadata, Mapping):
+        raise DecodeError(
+            f"{what}: it returned a dict whose items are a {type(items).__name__} and whose "
+            f"metadata is a {type(metadata).__name__}; a list has a list and a dict there"
+        )
+    records, undecodable = await _read_items(items, _item_gvk(document))
+    remaining = metadata.get("remainingItemCount")
+    return ObjectList(
+        form,
+        records,
+        resource_version=str(metadata.get("resourceVersion") or ""),
+        continue_token=str(metadata.get("continue") or ""),
+        remaining_item_count=remaining if isinstance(remaining, int) else None,
+        undecodable=undecodable,
+    )
+
+
+def _item_gvk(document: Mapping[str, Any]) -> GVK | None:
+    """Items of built-in lists do not say their kind; the list's own name tells it."""
+    kind = str(document.get("kind") or "")
+    if not kind.endswith("List"):
+        return None
+    try:
+        return GVK.of(str(document.get("apiVersion") or ""), kind.removesuffix("List"))
+    except InvalidNameError:
+        return None
+
+
+async def _read_items(
+    items: Iterable[object], default_gvk: GVK | None
+) -> tuple[list[Record], list[Undecodable]]:
+    records: list[Record] = []
+    undecodable: list[Undecodable] = []
+    for count, item in enumerate(items, start=1):
+        found = read_item(item, default_gvk)
+        if isinstance(found, Record):
+            records.append(found)
+        else:
+            undecodable.append(found)
+        if count % _SLICE == 0:
+            await asyncio.sleep(0)
+    return records, undecodable
+
+
+def read_item(item: object, default_gvk: GVK | None = None) -> Record | Undecodable:
+    """The record of an object, however it is held; or why it has none."""
+    if isinstance(item, Record):
+        return item
+    if isinstance(item, Handle) and item.record is not None:
+        return item.record
+    payload = b""
+    try:
+        payload = payload_of(item)
+        return Record.read(payload, JSON, default_gvk=default_gvk)
+    except DecodeError as error:
+        return Undecodable(payload, error)
+
+
+def payload_of(item: object) -> bytes:
+    """The bytes that a server would have sent.
+
+    Raises:
+        DecodeError: It is no object, or holds what cannot be written.
+    """
+    if isinstance(item, Record):
+        return item.payload
+    if not isinstance(item, Mapping):
+        raise DecodeError(f"a {type(item).__name__}, where an object or a dict is wanted")
+    try:
+        if isinstance(item, Handle):
+            return item.to_bytes()
+        return JSON.encode(item) if isinstance(item, dict) else Unstructured(item).to_bytes()
+    except EncodeError as error:
+        key = _key_of(item)
+        raise DecodeError(f"object {key!r} has no place on the wire: {error}", key=key) from error
+
+
+def _key_of(item: Mapping[str, Any]) -> str:
+    """As far as it can be read."""
+    metadata = item.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return ""
+    return ObjectName(
+        namespace=str(metadata.get("namespace") or ""), name=str(metadata.get("name") or "")
+    ).key

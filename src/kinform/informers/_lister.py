@@ -1,0 +1,128 @@
+"""A store in; gets and lists by namespace and labels, ordered by key, out. No server is asked."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from kinform.api import LabelSelector, ObjectName, Operator, namespace_key, split_namespace_key
+from kinform.client import as_label_selector
+from kinform.errors import NotFoundError
+from kinform.informers._index_functions import NAMESPACE_INDEX, LabelIndex, namespace_index
+from kinform.informers._indexer import Indexer
+from kinform.objects import Handle, Record
+
+T = TypeVar("T", bound=Handle)
+
+Labels = LabelSelector | Mapping[str, str] | str
+
+_ONE_OF = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
+
+
+class Lister(Generic[T]):
+    """Reads the cache of one resource. Any thread; each object is a fresh handle.
+
+    Args:
+        indexer: Where the objects rest.
+        form: What they come out as.
+        resource: What they are called in errors: ``pods``.
+    """
+
+    def __init__(self, indexer: Indexer[T], form: type[T], resource: str) -> None:
+        self._indexer = indexer
+        self._form = form
+        self._resource = resource
+
+    def get(self, name: str | ObjectName) -> T:
+        """One object: of a cluster-scoped resource by name, of others by ``namespace/name``.
+
+        Raises:
+            NotFoundError: The cache does not have it.
+        """
+        key = name if isinstance(name, str) else namespace_key(name)
+        found = self._indexer.get_by_key(key)
+        if found is None:
+            raise self._not_found(key)
+        return found
+
+    def list(self, labels: Labels = "") -> builtins.list[T]:
+        """All objects whose labels match, ordered by key.
+
+        Raises:
+            SelectorError: The selector is not one.
+        """
+        return self._select(as_label_selector(labels), None)
+
+    def namespace(self, namespace: str) -> NamespaceLister[T]:
+        """The same for one namespace; the empty one stands for all."""
+        return NamespaceLister(self, namespace)
+
+    def __len__(self) -> int:
+        return len(self._indexer)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.list())
+
+    def __repr__(self) -> str:
+        return f"<Lister of {len(self)} {self._resource}>"
+
+    def _select(self, selector: LabelSelector, namespace: str | None) -> builtins.list[T]:
+        candidates: Iterable[Record] = self._candidates(selector, namespace)
+        if namespace:
+            candidates = (record for record in candidates if record.head.namespace == namespace)
+        if selector.requirements:
+            candidates = (record for record in candidates if selector.matches(record.head.labels))
+        return self._form.over_all(sorted(candidates, key=lambda record: record.head.key))
+
+    def _candidates(self, selector: LabelSelector, namespace: str | None) -> Sequence[Record]:
+        """As few records as an index can narrow it down to; all of them if none can."""
+        table = self._indexer.table
+        indexers = self._indexer.indexers
+        narrowed: builtins.list[Sequence[Record]] = []
+        if namespace and indexers.get(NAMESPACE_INDEX) is namespace_index:
+            narrowed.append(table.bucket(NAMESPACE_INDEX, namespace))
+        by_label = {
+            function.label: name
+            for name, function in indexers.items()
+            if isinstance(function, LabelIndex)
+        }
+        for requirement in selector.requirements:
+            index = by_label.get(requirement.key)
+            if index is not None and requirement.operator in _ONE_OF:
+                narrowed.append(table.union(index, sorted(requirement.values)))
+        return min(narrowed, key=len) if narrowed else table.entries()
+
+    def _not_found(self, key: str) -> NotFoundError:
+        return NotFoundError(
+            f'{self._resource} "{key}" not found in the cache',
+            code=404,
+            reason="NotFound",
+            details={"name": split_namespace_key(key).name, "kind": self._resource},
+        )
+
+
+class NamespaceLister(Generic[T]):
+    """Reads the objects of one namespace."""
+
+    def __init__(self, lister: Lister[T], namespace: str) -> None:
+        self._lister = lister
+        self._namespace = namespace
+
+    def get(self, name: str) -> T:
+        """One object of the namespace.
+
+        Raises:
+            NotFoundError: The cache does not have it.
+        """
+        return self._lister.get(ObjectName(self._namespace, name))
+
+    def list(self, labels: Labels = "") -> builtins.list[T]:
+        """The namespace's objects whose labels match, ordered by key."""
+        return self._lister._select(as_label_selector(labels), self._namespace)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.list())
+
+    def __repr__(self) -> str:
+        return f"<NamespaceLister of {self._namespace!r} of {self._lister!r}>"

@@ -1,0 +1,172 @@
+"""Blocking callables and iterators in; what they give, on the loop, out.
+
+Each runs in a daemon thread of its own: the loop's executor has few, is needed for other things,
+and is waited for at exit, while nothing can make a blocked thread of somebody else's code return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Generic, TypeVar
+
+from kinform.informers._latch import Latch
+from kinform.informers._waking import wake
+
+logger = logging.getLogger("kinform.listwatch")
+
+T = TypeVar("T")
+
+# How far a thread may read ahead of the loop.
+_AHEAD = 1000
+# How long to wait for a thread that was told to stop, in seconds.
+_PATIENCE = 0.5
+
+
+async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
+    """What ``function`` returns, or raises. A cancelled call runs on, and nobody listens."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            result = context.run(function)
+        except BaseException as error:
+            settle = _failing(done, error)
+        else:
+            settle = _succeeding(done, result)
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+            loop.call_soon_threadsafe(settle)
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        return await done
+    finally:
+        if done.done() and not done.cancelled():
+            thread.join()  # it has nothing more to do: who comes next finds no thread left
+
+
+def _succeeding(done: asyncio.Future[T], result: T) -> Callable[[], None]:
+    return lambda: None if done.done() else done.set_result(result)
+
+
+def _failing(done: asyncio.Future[T], error: BaseException) -> Callable[[], None]:
+    # What would end the loop, or pass for the end of an iteration, is only this call's failure.
+    failure = error
+    if not isinstance(error, Exception) or isinstance(error, StopIteration):
+        failure = RuntimeError(f"it raised {error!r}")
+        failure.__cause__ = error
+    return lambda: None if done.done() else done.set_exception(failure)
+
+
+class IteratorPump(Generic[T]):
+    """Reads a blocking iterable in a thread; hands out what has come so far, in order.
+
+    Made and read on one loop. Close it: a thread that waits for the next item ends when the
+    iterable's ``close`` makes it, or else with that item.
+    """
+
+    def __init__(self, iterable: Iterable[T], *, name: str) -> None:
+        self._iterable = iterable
+        self._name = name
+        self._changed = threading.Condition()
+        self._items: list[T] = []
+        self._reader: asyncio.Future[None] | None = None
+        self._error: BaseException | None = None
+        self._exhausted = False
+        self._stopped = False
+        self._ended = Latch(f"the thread of {name} has ended")
+        self._context = copy_context()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def batches(self) -> AsyncGenerator[list[T], None]:
+        """The items; raises what the iterable raises."""
+        while True:
+            with self._changed:
+                batch, self._items = self._items, []
+                self._changed.notify()
+                waiting = None
+                if not batch and not self._exhausted:
+                    waiting = self._reader = asyncio.get_running_loop().create_future()
+            if batch:
+                yield batch
+            elif waiting is not None:
+                await waiting
+            elif self._error is not None:
+                raise self._error
+            else:
+                return
+
+    async def close(self) -> None:
+        """Stop reading, and wait a little for the thread to end. Idempotent."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                # A generator that runs cannot be closed from outside; its own thread does it.
+                if not self._ended and not isinstance(self._iterable, Generator):
+                    await call_off_loop(lambda: _close(self._iterable, self._name), name=self._name)
+                await self._ended
+            self._thread.join()  # it has nothing more to do
+        except TimeoutError:
+            logger.warning(
+                "%s: its thread still waits for the next item; give the iterator a close() "
+                "that ends the wait, or the watch a timeout",
+                self._name,
+            )
+
+    # -- in the thread -----------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._context.run(self._read)
+        except Exception as error:
+            self._error = error
+        except BaseException as error:
+            self._error = RuntimeError(f"it raised {error!r}")
+        finally:
+            with self._changed:
+                self._exhausted = True
+                self._wake_reader()
+            self._ended.set()
+
+    def _read(self) -> None:
+        iterator = iter(self._iterable)
+        try:
+            for item in iterator:
+                if not self._offer(item):
+                    return
+        finally:
+            _close(iterator, self._name)
+
+    def _offer(self, item: T) -> bool:
+        """Whether anybody wants it; waits while there is too much already."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or len(self._items) < _AHEAD)
+            if not self._stopped:
+                self._items.append(item)
+                self._wake_reader()
+            return not self._stopped
+
+    def _wake_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            wake(reader)
+
+
+def _close(iterable: object, name: str) -> None:
+    close = getattr(iterable, "close", None)
+    if not callable(close):
+        return
+    try:
+        close()
+    except Exception as error:  # somebody else's code, of which nothing more is wanted
+        logger.debug("%s: closing it failed: %s", name, error)

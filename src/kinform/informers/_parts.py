@@ -1,0 +1,55 @@
+"""One list and watch of an informer: all of its objects, or those of one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Generic, TypeVar
+
+from kinform.informers._controller import Controller
+from kinform.informers._indexer import Indexer
+from kinform.informers._listwatch import ListWatch
+from kinform.informers._vitals import ReflectorStatus, Vitals
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+
+class Part(Generic[T]):
+    """What an informer knows of one of its sources, across restarts.
+
+    Attributes:
+        source: What it lists and watches.
+        synced: Whether its first list is in the store.
+        resource_version: How far the store has come with it.
+        controller: What runs it; another one after each start.
+    """
+
+    def __init__(self, source: ListWatch[T], indexer: Indexer[T], *, is_whole: bool) -> None:
+        self.source = source
+        self.synced = False
+        self.resource_version = ""
+        self.controller: Controller[T] | None = None
+        self.known: Indexer[T] | _OfNamespace[T] = (
+            indexer if is_whole else _OfNamespace(indexer, source.namespace or "")
+        )
+
+    @property
+    def name(self) -> str:
+        return self.source.namespace or ""
+
+    def status(self) -> ReflectorStatus:
+        return self.controller.reflector.status() if self.controller else Vitals().status()
+
+
+class _OfNamespace(Generic[T]):
+    """The objects of one namespace: a list of it says nothing about the others."""
+
+    def __init__(self, indexer: Indexer[T], namespace: str) -> None:
+        self._indexer = indexer
+        self._prefix = f"{namespace}/"
+
+    def list_keys(self) -> Collection[str]:
+        return [key for key in self._indexer.list_keys() if key.startswith(self._prefix)]
+
+    def get_by_key(self, key: str, /) -> T | None:
+        return self._indexer.get_by_key(key)

@@ -1,0 +1,86 @@
+"""Objects that cannot be read in; who they are and why, for all to see, out."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from kinform.errors import DecodeError, KinformError, TransformError
+
+# A server that sends only nonsense must not fill the memory with it.
+_MOST_KEPT = 1000
+# No object is called so.
+_NAMELESS = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedObject:
+    """An object that the server has and that could not be taken in.
+
+    Attributes:
+        key: ``namespace/name``, or ``?`` and a number if not even that could be read.
+        resource_version: The version that could not be read; may be empty.
+        error: Why.
+        payload: Its bytes, if it was these that did not decode.
+    """
+
+    key: str
+    resource_version: str
+    error: KinformError
+    payload: bytes = b""
+
+
+class Quarantine(Mapping[str, QuarantinedObject]):
+    """By key. An object leaves it when it can be read again, or is gone.
+
+    The store meanwhile keeps its last good state, if there was one.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[str, QuarantinedObject] = {}
+        self._nameless = 0
+        self.total = 0
+        """How many objects have ever come here."""
+
+    def __getitem__(self, key: str) -> QuarantinedObject:
+        return self._objects[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._objects))
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def put(
+        self,
+        error: DecodeError | TransformError,
+        *,
+        resource_version: str = "",
+        payload: bytes = b"",
+    ) -> QuarantinedObject:
+        """Take one in; of more than a thousand, the oldest are forgotten."""
+        key = error.key
+        if not key:
+            self._nameless += 1
+            key = f"{_NAMELESS}{self._nameless}"
+        if isinstance(error, DecodeError):
+            resource_version = resource_version or error.resource_version
+        bad = QuarantinedObject(key, resource_version, error, payload)
+        self._objects.pop(key, None)
+        self._objects[key] = bad
+        self.total += 1
+        if len(self._objects) > _MOST_KEPT:
+            del self._objects[next(iter(self._objects))]
+        return bad
+
+    def release(self, key: str) -> None:
+        """It is well, or gone."""
+        if self._objects:
+            self._objects.pop(key, None)
+
+    def retain(self, keys: Container[str], *, namespace: str | None = None) -> None:
+        """A list is complete, of all or of one namespace: who was readable or absent leaves."""
+        for key in tuple(self._objects):
+            listed = not namespace or key.startswith((f"{namespace}/", _NAMELESS))
+            if listed and key not in keys:
+                del self._objects[key]

@@ -1,0 +1,125 @@
+"""Something that lives on an event loop: started there, stopped from anywhere, started again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from kinform.errors import AlreadyStartedError, StateError
+from kinform.informers._latch import Latch
+
+
+class Running:
+    """One background task and its end. A subclass says what it does in ``_live``.
+
+    Stopping is cancellation of that task; ``_live`` tidies up before it returns.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._life_lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self._started_at = 0.0
+        self._stopped = Latch(f"{name} has stopped")
+
+    async def _live(self) -> None:
+        raise NotImplementedError
+
+    def _before_start(self) -> None:
+        """Prepare a run; on the loop, before its task exists."""
+
+    @property
+    def was_started(self) -> bool:
+        return self._task is not None
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None and not self._stopped
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it ran and has ended. It can be started again."""
+        return bool(self._stopped)
+
+    @property
+    def stopped(self) -> Latch:
+        """Set when this run has ended, with no task and no thread left."""
+        return self._stopped
+
+    @property
+    def running_for(self) -> float:
+        """Seconds since the last start; 0 if there was none."""
+        return 0.0 if self._loop is None else self._loop.time() - self._started_at
+
+    def start(self) -> None:
+        """Begin, in the background, on this event loop. After a stop, begin again.
+
+        Raises:
+            AlreadyStartedError: It runs.
+            StateError: No event loop runs here.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError as error:
+            raise StateError(
+                f"{self.name}: start it where an event loop runs, or use kinform.blocking"
+            ) from error
+        with self._life_lock:
+            if self.is_running:
+                raise AlreadyStartedError(f"{self.name} runs already")
+            self._before_start()
+            self._stopped = stopped = Latch(f"{self.name} has stopped")
+            self._is_stopping = False
+            self._loop = loop
+            self._started_at = loop.time()
+            self._task = loop.create_task(self._live(), name=self.name)
+            # A callback, for a task that is cancelled before its first step runs nothing.
+            self._task.add_done_callback(lambda _: stopped.set())
+
+    def stop(self) -> None:
+        """End this run: soon, from any thread, a handler included. ``stopped`` tells when."""
+        with self._life_lock:
+            task = self._task
+            if task is None or self._is_stopping:
+                # To cancel it again would break off its tidying.
+                return
+            self._is_stopping = True
+        self._call_on_loop(task.cancel)
+
+    async def run(self) -> None:
+        """Start, and return when it has stopped. Cancelling this stops it.
+
+        Raises:
+            AlreadyStartedError: It runs.
+        """
+        self.start()
+        stopped = self._stopped
+        try:
+            await stopped
+        finally:
+            self.stop()
+            await stopped
+
+    async def __aenter__(self) -> Self:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+        await self._stopped
+
+    def _call_on_loop(self, call: Callable[[], object]) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and we with it
+                self._loop.call_soon_threadsafe(call)

@@ -1,0 +1,107 @@
+"""Informers in; which of them have synced, and why the others have not, out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kinform.api import GVR
+from kinform.errors import CacheSyncError
+from kinform.informers._informer_status import SyncStatus
+from kinform.informers._latch import Latch
+from kinform.informers._shared_informer import SharedIndexInformer
+
+logger = logging.getLogger("kinform.informer")
+
+# How long nothing is said about who is late; then it is said again and again.
+_PATIENCE = 10.0
+
+
+class SyncResult(Mapping[str, SyncStatus]):
+    """By informer, whether it has synced and why not. True if all have.
+
+    ``result[gvr]`` works as well as ``result["apps/v1/deployments"]``.
+    """
+
+    def __init__(self, statuses: Mapping[str, SyncStatus]) -> None:
+        self._statuses = dict(statuses)
+
+    def __getitem__(self, resource: str | GVR) -> SyncStatus:
+        return self._statuses[str(resource)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._statuses)
+
+    def __len__(self) -> int:
+        return len(self._statuses)
+
+    def __bool__(self) -> bool:
+        return all(self._statuses.values())
+
+    @property
+    def unsynced(self) -> dict[str, SyncStatus]:
+        """Those that have not synced, sorted by name."""
+        return {name: status for name, status in sorted(self._statuses.items()) if not status}
+
+    def __str__(self) -> str:
+        late = self.unsynced
+        if not late:
+            return f"all {len(self)} informers have synced"
+        return "; ".join(f"{name}: {status}" for name, status in late.items())
+
+    def __repr__(self) -> str:
+        return f"<SyncResult {self}>"
+
+    def raise_for_unsynced(self) -> None:
+        """Nothing if all have synced.
+
+        Raises:
+            CacheSyncError: Some have not; it says which, and why.
+        """
+        if not self:
+            raise CacheSyncError(f"{len(self.unsynced)} of {len(self)} informers: {self}")
+
+
+async def wait_for_sync(
+    informers: Mapping[str, SharedIndexInformer[Any]], timeout: float | None
+) -> SyncResult:
+    """Return when all have synced or stopped, or when the time is over."""
+
+    def look() -> SyncResult:
+        return SyncResult({name: each.sync_status() for name, each in informers.items()})
+
+    waits = [asyncio.ensure_future(_synced_or_stopped(each)) for each in informers.values()]
+    deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+    try:
+        pending = set(waits)
+        while pending:
+            left = None if deadline is None else deadline - asyncio.get_running_loop().time()
+            if left is not None and left <= 0:
+                break
+            _, pending = await asyncio.wait(
+                pending, timeout=_PATIENCE if left is None else min(left, _PATIENCE)
+            )
+            if pending and (left is None or left > _PATIENCE):
+                logger.info("waiting for caches to sync: %s", look())
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+    return look()
+
+
+async def _synced_or_stopped(informer: SharedIndexInformer[Any]) -> None:
+    either = (informer.has_synced, informer.stopped)
+    latches = [asyncio.ensure_future(_await(latch)) for latch in either]
+    try:
+        await asyncio.wait(latches, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for latch in latches:
+            latch.cancel()
+        await asyncio.gather(*latches, return_exceptions=True)
+
+
+async def _await(latch: Latch) -> None:
+    await latch

@@ -1,0 +1,25 @@
+"""What a reflector fills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from kinform.informers._changes import DeletedObject
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Target(Protocol[T_contra]):
+    """A ``Store``, a ``DeltaFIFO``, or anything with these methods.
+
+    It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
+    ``async room()``, to hold the reflector back; and ``async drained()``, to have it wait for
+    what is queued before everything is fetched again.
+    """
+
+    def add(self, obj: T_contra, /) -> object: ...
+    def update(self, obj: T_contra, /) -> object: ...
+    def delete(self, obj: T_contra | DeletedObject[T_contra], /) -> object: ...
+    def replace(self, objects: Sequence[T_contra], resource_version: str, /) -> object: ...
+    def resync(self) -> object: ...

@@ -1,0 +1,113 @@
+"""A source in; a store and one handler, called in step with it, out. The smallest informer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kinform.errors import ConfigError
+from kinform.informers._admission import Admission, Transform
+from kinform.informers._applying import Applying
+from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
+from kinform.informers._controller import Controller, ControllerConfig
+from kinform.informers._delta_fifo import DeltaFIFO
+from kinform.informers._deltas import Deltas, DeltasKind
+from kinform.informers._handlers import AnyHandler, HandlerOptions
+from kinform.informers._index_functions import Indexers
+from kinform.informers._indexer import Indexer
+from kinform.informers._latch import Latch
+from kinform.informers._listwatch import ListWatch
+from kinform.informers._reflector_options import ReflectorOptions
+from kinform.informers._resting import Handles
+from kinform.informers._vitals import WatchFailure
+from kinform.metrics import NO_METRICS, Metrics
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+
+class Informer(Generic[T]):
+    """A store, its controller, and one handler that runs on the loop, before the next change.
+
+    For who needs exactly that: the handler must be short and plain ``def``, and what it raises
+    ends ``run``. ``SharedIndexInformer`` is for everybody else. Runs once.
+
+    Args:
+        source: What to list and watch.
+        handler, on_add, on_update, on_delete: As for ``SharedIndexInformer.add_event_handler``.
+        indexers: Index functions by name.
+        resync_period: Seconds between updates to the same, for everything in the store.
+        transform, on_watch_error, options, metrics: As for ``SharedIndexInformer``.
+
+    Attributes:
+        store: What the server has.
+        controller: What runs it.
+    """
+
+    def __init__(
+        self,
+        source: ListWatch[T],
+        handler: AnyHandler[T] | None = None,
+        *,
+        on_add: Callable[[T], object] | None = None,
+        on_update: Callable[[T, T], object] | None = None,
+        on_delete: Callable[[DeletedObject[T]], object] | None = None,
+        indexers: Indexers[T] | None = None,
+        resync_period: float = 0.0,
+        transform: Transform[T] | None = None,
+        on_watch_error: Callable[[WatchFailure], object] | None = None,
+        options: ReflectorOptions | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self._callbacks = HandlerOptions(
+            handler=handler, on_add=on_add, on_update=on_update, on_delete=on_delete
+        ).callbacks()
+        if self._callbacks.is_async:
+            raise ConfigError(
+                f"{self._callbacks.name} is async def, and an Informer calls its handler in step "
+                "with the store; make it def, or use a SharedIndexInformer"
+            )
+        self.store: Indexer[T] = Indexer(source.form, indexers=indexers or {})
+        self._resting = Handles(source.form)
+        self._applying = Applying(self.store.table, self._resting)
+        self._synced = False
+        self.controller: Controller[T] = Controller(
+            ControllerConfig(
+                source=source,
+                process=self._process,
+                queue=DeltaFIFO(known_objects=self.store, name=source.name),
+                full_resync_period=resync_period,
+                admission=Admission(source.form, transform=transform, known=self.store.table),
+                on_watch_error=on_watch_error,
+                options=options,
+                metrics=metrics,
+            )
+        )
+
+    @property
+    def has_synced(self) -> Latch:
+        """Set when the store has the first list, and the handler has been told of it."""
+        return self.controller.has_synced
+
+    async def run(self) -> None:
+        """Until cancelled, or until the handler raises. Raises AlreadyStartedError."""
+        await self.controller.run()
+
+    def _process(self, deltas: Deltas[T]) -> None:
+        initial = deltas.kind is DeltasKind.REPLACE and not self._synced
+        self._synced = self._synced or initial
+        for change in self._applying.apply(deltas, initial=initial, unchanged=False):
+            self._tell(change)
+
+    def _tell(self, change: Change) -> None:
+        callbacks, wake = self._callbacks, self._resting.wake
+        if change.type is ChangeType.ADDED:
+            if callbacks.on_add is not None:
+                callbacks.on_add(wake(change.new), change.source is ChangeSource.INITIAL)
+        elif change.type is ChangeType.UPDATED:
+            if callbacks.on_update is not None:
+                callbacks.on_update(wake(change.old), wake(change.new))
+        elif callbacks.on_delete is not None:
+            last = change.old if change.new is None else change.new
+            gone = None if last is None else wake(last)
+            callbacks.on_delete(DeletedObject(change.key, gone, change.new is None))

@@ -1,0 +1,155 @@
+"""What a reflector does and suffers in; an honest account of it, for any thread, out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kinform.errors import ApiError, KinformError
+
+
+class Phase(StrEnum):
+    """Where a reflector is. ``Reflector`` draws the transitions."""
+
+    NEW = "new"
+    STREAMING = "streaming"
+    LISTING = "listing"
+    WATCHING = "watching"
+    POLLING = "polling"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+
+
+class SyncMode(StrEnum):
+    """How the last complete state was fetched."""
+
+    STREAMING = "streaming"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFailure:
+    """What an error handler hears of a lost connection or a refusal.
+
+    Attributes:
+        name: Whose: the informer's name.
+        phase: What was going on.
+        resource_version: How far it had come; empty before the first list.
+        error: What happened.
+        attempts: How many failures in a row this makes.
+        retry_in: Seconds until the next attempt; 0 for at once.
+    """
+
+    name: str
+    phase: Phase
+    resource_version: str
+    error: KinformError
+    attempts: int
+    retry_in: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorStatus:
+    """One look at a reflector. Ages are in seconds; ``None`` where it never happened.
+
+    Attributes:
+        phase: Where it is; ``phase_age`` says for how long.
+        mode: How it fetched its last complete state.
+        synced: Whether it ever had one.
+        resource_version: How far it has come.
+        attempts: Failures in a row; 0 while all is well.
+        last_error: The latest of them, kept after it is over.
+        retry_in: While waiting, the seconds that are left.
+        contact_age: Since the server last gave a sign: an event, a list, an opened watch.
+        event_age, bookmark_age, list_age, error_age: Since the last of each.
+        relists: By reason, the first list not counted.
+        watch_opens: How many watches were opened.
+        errors: By the name of the error, ``Forbidden`` or ``TransportError``.
+    """
+
+    phase: Phase
+    phase_age: float
+    mode: SyncMode | None
+    synced: bool
+    resource_version: str
+    attempts: int
+    last_error: KinformError | None
+    retry_in: float | None
+    contact_age: float | None
+    event_age: float | None
+    bookmark_age: float | None
+    list_age: float | None
+    error_age: float | None
+    relists: Mapping[str, int]
+    watch_opens: int
+    errors: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Vitals:
+    """The running account. Written on the loop, read from anywhere: every field is one value."""
+
+    clock: Callable[[], float] = time.monotonic
+    phase: Phase = Phase.NEW
+    phase_since: float = 0.0
+    mode: SyncMode | None = None
+    synced: bool = False
+    resource_version: str = ""
+    attempts: int = 0
+    last_error: KinformError | None = None
+    retry_at: float | None = None
+    contact_at: float | None = None
+    event_at: float | None = None
+    bookmark_at: float | None = None
+    list_at: float | None = None
+    error_at: float | None = None
+    moved: bool = False  # whether an event or a bookmark came since the last complete list
+    watch_opens: int = 0
+    relists: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def enter(self, phase: Phase) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self.phase_since = self.clock()
+
+    def failed(self, error: KinformError) -> None:
+        self.attempts += 1
+        self.last_error = error
+        self.error_at = self.clock()
+        self.errors[error_kind(error)] += 1
+
+    def status(self) -> ReflectorStatus:
+        now = self.clock()
+
+        def age(moment: float | None) -> float | None:
+            return None if moment is None else max(0.0, now - moment)
+
+        return ReflectorStatus(
+            phase=self.phase,
+            phase_age=age(self.phase_since) or 0.0,
+            mode=self.mode,
+            synced=self.synced,
+            resource_version=self.resource_version,
+            attempts=self.attempts,
+            last_error=self.last_error,
+            retry_in=None if self.retry_at is None else max(0.0, self.retry_at - now),
+            contact_age=age(self.contact_at),
+            event_age=age(self.event_at),
+            bookmark_age=age(self.bookmark_at),
+            list_age=age(self.list_at),
+            error_age=age(self.error_at),
+            relists=dict(self.relists),
+            watch_opens=self.watch_opens,
+            errors=dict(self.errors),
+        )
+
+
+def error_kind(error: KinformError) -> str:
+    """The name by which an error is counted: the server's word for it, or ours."""
+    if isinstance(error, ApiError):
+        return error.reason or type(error).__name__.removesuffix("Error")
+    return type(error).__name__

@@ -1,0 +1,26 @@
+"""What the engine does in; numbers for whoever counts them out: nobody, Prometheus, or you."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kinform.metrics._base import NO_METRICS, Metrics, NoMetrics
+
+if TYPE_CHECKING:
+    from kinform.metrics._prometheus import PrometheusMetrics
+
+__all__ = ["NO_METRICS", "Metrics", "NoMetrics", "PrometheusMetrics"]
+
+
+def __getattr__(name: str) -> Any:
+    # Its library is an extra, and the engine passes through here.
+    if name != "PrometheusMetrics":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kinform.metrics._prometheus import PrometheusMetrics
+
+    globals()[name] = PrometheusMetrics
+    return PrometheusMetrics
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,130 @@
+"""A Prometheus registry in, the collectors that all our metrics on it share out.
+
+Names are client-go's where it has them, so that its dashboards and alerts fit; what is beyond
+it begins with ``kinform_``. The label ``name`` is the informer's name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from kinform.errors import ConfigError
+
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, Summary
+    from prometheus_client.metrics import MetricWrapperBase
+except ImportError as error:
+    raise ConfigError(
+        "PrometheusMetrics needs prometheus-client; install it with: "
+        "pip install 'kinform[prometheus]'"
+    ) from error
+
+C = TypeVar("C", bound=MetricWrapperBase)
+
+# A batch takes from tens of microseconds to, for the first list of a large cluster, seconds.
+_LATENCIES = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+
+
+class Collectors:
+    """Every metric, registered once.
+
+    Raises:
+        ConfigError: Someone else has a metric of one of these names on the registry.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._made: list[MetricWrapperBase] = []
+        try:
+            self._make_reflector()
+            self._make_informer()
+            self._make_handler()
+        except ValueError as error:
+            for made in self._made:
+                registry.unregister(made)
+            raise ConfigError(
+                f"a metric of ours is on this registry already, and not from us: {error}; "
+                "give PrometheusMetrics another registry="
+            ) from error
+        # The registry keeps the collectors; if they kept it too, neither would ever go.
+        del self._registry, self._made
+
+    def _make_reflector(self) -> None:
+        self.lists = self._new(Counter, "reflector_lists_total", "Lists read to their end")
+        self.list_duration = self._new(
+            Summary, "reflector_list_duration_seconds", "How long a list took, pages and decoding"
+        )
+        self.items_per_list = self._new(
+            Summary, "reflector_items_per_list", "How many objects a list had"
+        )
+        self.watches = self._new(Counter, "reflector_watches_total", "Watches opened")
+        self.short_watches = self._new(
+            Counter, "reflector_short_watches_total", "Watches closed at once and without an event"
+        )
+        self.watch_duration = self._new(
+            Summary, "reflector_watch_duration_seconds", "How long a watch lived"
+        )
+        self.items_per_watch = self._new(
+            Summary, "reflector_items_per_watch", "How many events a watch brought"
+        )
+        self.last_resource_version = self._new(
+            Gauge, "reflector_last_resource_version", "The last version seen, its last 15 digits"
+        )
+        self.relists = self._new(
+            Counter, "kinform_relists_total", "Times that all was asked for again", "reason"
+        )
+        self.errors = self._new(
+            Counter, "kinform_errors_total", "Requests and streams that failed", "phase", "kind"
+        )
+
+    def _make_informer(self) -> None:
+        self.queued = self._new(Gauge, "informer_queued_items", "Deltas that wait for the store")
+        self.latency = self._new(
+            Histogram, "informer_processing_latency_seconds", "How long the store takes a batch"
+        )
+        self.store_version = self._new(
+            Gauge, "informer_store_resource_version", "The store's version, its last 15 digits"
+        )
+        self.objects = self._new(Gauge, "kinform_informer_objects", "Objects in the store")
+        self.bytes = self._new(Gauge, "kinform_informer_bytes", "Bytes of objects in the store")
+
+    def _make_handler(self) -> None:
+        self.pending = self._new(
+            Gauge, "kinform_handler_pending", "Events that wait for the handler", "handler"
+        )
+        self.events = self._new(
+            Counter,
+            "kinform_handler_events_total",
+            "Events the handler was told, by what became of them",
+            "handler",
+            "result",
+        )
+        self.handler_duration = self._new(
+            Summary, "kinform_handler_duration_seconds", "How long the handler took", "handler"
+        )
+
+    def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:
+        more = {"buckets": _LATENCIES} if kind is Histogram else {}
+        made = kind(name, text, ("name", *labels), registry=self._registry, **more)
+        self._made.append(made)
+        return made
+
+
+_lock = threading.Lock()
+_known: WeakKeyDictionary[CollectorRegistry, Collectors] = WeakKeyDictionary()
+
+
+def collectors_of(registry: CollectorRegistry | None) -> Collectors:
+    """Those of the registry, the default one if ``None``; made when first asked for.
+
+    Raises:
+        ConfigError: Someone else has a metric of one of these names on it.
+    """
+    registry = REGISTRY if registry is None else registry
+    with _lock:
+        if registry not in _known:
+            _known[registry] = Collectors(registry)
+        return _known[registry]

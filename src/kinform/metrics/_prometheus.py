@@ -1,0 +1,143 @@
+"""What the engine tells in, Prometheus metrics under client-go's names out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+# First of all: it is this one that says what to install if the library is not there.
+from kinform.metrics._collectors import Collectors, collectors_of
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry, Counter, Gauge
+
+
+class PrometheusMetrics:
+    """Tells Prometheus. Any number of them may share a registry; they share the metrics on it.
+
+        factory = DynamicSharedInformerFactory(client, metrics=PrometheusMetrics())
+
+    When an informer stops, the gauges of what it held go; its counters stay, for they are sums
+    over the life of the process.
+
+    Args:
+        registry: Where to register; the default one of ``prometheus_client`` if ``None``.
+
+    Raises:
+        ConfigError: Someone else has a metric of one of our names on the registry.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self._collectors = collectors_of(registry)
+        self._informers: dict[str, _Informer] = {}
+        self._handlers: dict[tuple[str, str], _Handler] = {}
+
+    def list_finished(self, informer: str, duration: float, items: int) -> None:
+        collectors = self._collectors
+        collectors.lists.labels(informer).inc()
+        collectors.list_duration.labels(informer).observe(duration)
+        collectors.items_per_list.labels(informer).observe(items)
+
+    def watch_opened(self, informer: str) -> None:
+        self._collectors.watches.labels(informer).inc()
+
+    def watch_closed(self, informer: str, duration: float, events: int, short: bool) -> None:
+        collectors = self._collectors
+        collectors.watch_duration.labels(informer).observe(duration)
+        collectors.items_per_watch.labels(informer).observe(events)
+        if short:
+            collectors.short_watches.labels(informer).inc()
+
+    def advanced(self, informer: str, resource_version: str) -> None:
+        _set_version(self._informer(informer).last_version, resource_version)
+
+    def relisted(self, informer: str, reason: str) -> None:
+        self._collectors.relists.labels(informer, reason).inc()
+
+    def failed(self, informer: str, phase: str, kind: str) -> None:
+        self._collectors.errors.labels(informer, phase, kind).inc()
+
+    def queue_depth(self, informer: str, depth: int) -> None:
+        self._informer(informer).queued.set(depth)
+
+    def processed(self, informer: str, seconds: float) -> None:
+        self._informer(informer).latency.observe(seconds)
+
+    def store_changed(self, informer: str, objects: int, bytes: int, resource_version: str) -> None:
+        told = self._informer(informer)
+        told.objects.set(objects)
+        told.bytes.set(bytes)
+        _set_version(told.store_version, resource_version)
+
+    def handler_depth(self, informer: str, handler: str, depth: int) -> None:
+        self._handler(informer, handler).pending.set(depth)
+
+    def handler_done(self, informer: str, handler: str, ok: bool, seconds: float) -> None:
+        told = self._handler(informer, handler)
+        (told.ok if ok else told.failed).inc()
+        told.duration.observe(seconds)
+
+    def handler_removed(self, informer: str, handler: str) -> None:
+        self._handlers.pop((informer, handler), None)
+        _drop(self._collectors.pending, informer, handler)
+
+    def informer_stopped(self, informer: str) -> None:
+        self._informers.pop(informer, None)
+        collectors = self._collectors
+        for gauge in (
+            collectors.last_resource_version,
+            collectors.queued,
+            collectors.store_version,
+            collectors.objects,
+            collectors.bytes,
+        ):
+            _drop(gauge, informer)
+        for owner, handler in list(self._handlers):
+            if owner == informer:
+                self.handler_removed(informer, handler)
+
+    def _informer(self, name: str) -> _Informer:
+        found = self._informers.get(name)
+        if found is None:
+            found = self._informers[name] = _Informer(self._collectors, name)
+        return found
+
+    def _handler(self, informer: str, name: str) -> _Handler:
+        found = self._handlers.get((informer, name))
+        if found is None:
+            found = self._handlers[informer, name] = _Handler(self._collectors, informer, name)
+        return found
+
+
+class _Informer:
+    """The metrics of one informer that are told often: looking one up costs more than it."""
+
+    def __init__(self, collectors: Collectors, name: str) -> None:
+        self.last_version = collectors.last_resource_version.labels(name)
+        self.queued = collectors.queued.labels(name)
+        self.latency = collectors.latency.labels(name)
+        self.store_version = collectors.store_version.labels(name)
+        self.objects = collectors.objects.labels(name)
+        self.bytes = collectors.bytes.labels(name)
+
+
+class _Handler:
+    """Those of one handler, for the same reason."""
+
+    def __init__(self, collectors: Collectors, informer: str, name: str) -> None:
+        self.pending = collectors.pending.labels(informer, name)
+        self.ok: Counter = collectors.events.labels(informer, name, "ok")
+        self.failed: Counter = collectors.events.labels(informer, name, "failed")
+        self.duration = collectors.handler_duration.labels(informer, name)
+
+
+def _set_version(gauge: Gauge, resource_version: str) -> None:
+    """A float holds 15 digits exactly, and the last ones are those that move."""
+    digits = resource_version[-15:]
+    if digits.isdecimal():
+        gauge.set(int(digits))
+
+
+def _drop(gauge: Gauge, *labels: str) -> None:
+    with suppress(KeyError):  # nobody ever told it
+        gauge.remove(*labels)

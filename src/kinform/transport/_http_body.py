@@ -1,0 +1,216 @@
+"""The bytes of one HTTP answer in, cut anywhere; its head, and then its body, out.
+
+Only what a stream of a server needs: HTTP/1.1 answers with a chunked body, one of known length,
+or one that ends with the connection. Strict: what could be read in two ways is refused, at the
+first byte that is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+_HEAD_END = b"\r\n\r\n"
+_LONGEST_HEAD = 64 * 1024
+_BODYLESS = frozenset({204, 304})
+_SWITCHING_PROTOCOLS = 101
+
+_HTTP = b"HTTP/1."
+_STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: [^\r\n\0]*)?")
+_HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+# Longer ones are no lengths of anything, and costly to read as numbers.
+_LENGTH = re.compile(r"[0-9]{1,18}")
+
+# Before each chunk stands its size, in hex; before all but the first, also the end of the last
+# one. What follows a semicolon is nobody's business. The second of each pair is the beginning of
+# such a line, as much of it as may have come.
+_SIZE = rb"([0-9A-Fa-f]{1,16})[ \t]{0,16}(?:;[^\r\n]{0,4096})?"
+_FIRST_SIZE = re.compile(_SIZE + rb"\r\n"), re.compile(rb"(?:%b\r?)?" % _SIZE)
+_NEXT_SIZE = re.compile(rb"\r\n" + _SIZE + rb"\r\n"), re.compile(rb"\r?|\r\n(?:%b\r?)?" % _SIZE)
+_LONGEST_TRAILER_LINE = 4096
+
+
+class MalformedAnswerError(Exception):
+    """What came is not HTTP. Never leaves the transport: its text does, in a TransportError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Status and headers of an answer."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+def read_head(data: bytearray, end: int) -> tuple[Head | None, int]:
+    """The head at the start of ``data[:end]``, if it is all there, and how far it could be read.
+
+    Interim answers are passed over: the real one follows.
+
+    Raises:
+        MalformedAnswerError: It is no head.
+    """
+    start = 0
+    while start < end:
+        at = data.find(_HEAD_END, start, end)
+        known = end if at < 0 else at
+        _check_beginning(data, start, known)
+        if known - start >= _LONGEST_HEAD + len(_HEAD_END):
+            raise MalformedAnswerError(f"its head is longer than {_LONGEST_HEAD} bytes")
+        if at < 0:
+            break
+        head = _parse_head(bytes(data[start:at]))
+        start = at + len(_HEAD_END)
+        if head.status >= 200:
+            return head, start
+    return None, start
+
+
+def _check_beginning(data: bytearray, start: int, end: int) -> None:
+    """Tell a server that speaks something else before its silence does."""
+    begun = bytes(data[start : min(end, start + len(_HTTP))])
+    if not _HTTP.startswith(begun):
+        raise MalformedAnswerError(f"it begins {bytes(data[start:end][:60])!r}")
+    if _BARE_LINE_FEED.search(data, start, end):
+        raise MalformedAnswerError("a line of its head does not end as lines do")
+
+
+def _parse_head(text: bytes) -> Head:
+    first, *lines = text.split(b"\r\n")
+    found = _STATUS_LINE.fullmatch(first)
+    if found is None:
+        raise MalformedAnswerError(f"it begins {first[:60]!r}")
+    status = int(found[1])
+    if status == _SWITCHING_PROTOCOLS:
+        raise MalformedAnswerError("it goes on in another protocol, which nobody asked for")
+    headers: CIMultiDict[str] = CIMultiDict()
+    for line in lines:
+        found = _HEADER_LINE.fullmatch(line)
+        if found is None:
+            raise MalformedAnswerError(f"it has a header {line[:60]!r}")
+        headers.add(_text(found[1]), _text(found[2].rstrip(b" \t")))
+    return Head(status, CIMultiDictProxy(headers))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+class Body:
+    """Undoes the framing of a body. ``is_over`` tells that the last byte of it was taken.
+
+    Raises:
+        MalformedAnswerError: The head does not say where the body ends, or says it twice.
+    """
+
+    def __init__(self, head: Head) -> None:
+        self.is_over = head.status in _BODYLESS
+        self._left: int | None = None  # bytes until the next frame; None if there are no frames
+        self._is_chunked = _is_chunked(head)
+        self._frame = _FIRST_SIZE
+        self._in_trailer = False
+        if self._is_chunked:
+            self._left = 0
+        elif (length := _length(head)) is not None:
+            self._left = length
+            self.is_over = self.is_over or not length
+
+    def take(
+        self, data: bytearray, view: memoryview, start: int, end: int
+    ) -> tuple[list[memoryview], int]:
+        """The pieces of the body in ``data[start:end]``, and how far it could be read.
+
+        The pieces are views: copy them before ``data`` changes.
+
+        Raises:
+            MalformedAnswerError: The framing is broken.
+        """
+        pieces: list[memoryview] = []
+        if not self._is_chunked and not self.is_over:
+            stop = end if self._left is None else min(end, start + self._left)
+            if stop > start:
+                pieces.append(view[start:stop])
+            if self._left is not None:
+                self._left -= stop - start
+                self.is_over = not self._left
+            return pieces, stop
+        while start < end and not self.is_over:
+            if self._left:
+                stop = min(end, start + self._left)
+                pieces.append(view[start:stop])
+                self._left -= stop - start
+                start = stop
+                continue
+            take = self._take_trailer if self._in_trailer else self._take_size
+            after = take(data, start, end)
+            if after is None:
+                break
+            start = after
+        return pieces, start
+
+    def ended_by_the_connection(self) -> bool:
+        """Whether the body is complete if the connection ends now."""
+        return self.is_over or self._left is None
+
+    def _take_size(self, data: bytearray, start: int, end: int) -> int | None:
+        """Read what stands between two chunks; where it ends, ``None`` if it is not all there."""
+        whole, beginning = self._frame
+        found = whole.match(data, start, end)
+        if found is None:
+            if not beginning.fullmatch(data, start, end):
+                raise self._malformed(bytes(data[start : min(end, start + 60)]))
+            return None
+        self._left = int(found[1], 16)
+        self._in_trailer = not self._left
+        self._frame = _NEXT_SIZE
+        return found.end()
+
+    def _malformed(self, found: bytes) -> MalformedAnswerError:
+        line_end, size = (found[:2], found[2:]) if self._frame is _NEXT_SIZE else (b"\r\n", found)
+        if not b"\r\n".startswith(line_end):
+            return MalformedAnswerError("a chunk of its body does not end where it should")
+        line = size.partition(b"\n")[0]
+        return MalformedAnswerError(f"a chunk of its body has the size {line!r}")
+
+    def _take_trailer(self, data: bytearray, start: int, end: int) -> int | None:
+        """Pass over one line behind the last chunk; an empty one is the end."""
+        at = data.find(b"\n", start, end)
+        if (end if at < 0 else at) - start > _LONGEST_TRAILER_LINE:
+            raise MalformedAnswerError("a line behind its body is too long")
+        if at < 0:
+            return None
+        if at == start or data[at - 1] != 0x0D:
+            raise MalformedAnswerError("a line behind its body does not end as lines do")
+        self.is_over = at == start + 1
+        return at + 1
+
+
+def _is_chunked(head: Head) -> bool:
+    codings = ", ".join(_all(head, "Transfer-Encoding")).lower()
+    if codings not in ("", "chunked"):
+        raise MalformedAnswerError(
+            f"its transfer encoding is {codings[:60]!r}, which nobody asked for"
+        )
+    return bool(codings)
+
+
+def _length(head: Head) -> int | None:
+    """Of the body, if it is told beforehand. Said twice is fine if it is the same."""
+    told = set(_all(head, "Content-Length"))
+    if not told:
+        return None
+    length = told.pop()
+    if told or not _LENGTH.fullmatch(length):
+        shown = " and ".join(sorted({length, *told}))
+        raise MalformedAnswerError(f"its length is said to be {shown[:60]!r}")
+    return int(length)
+
+
+def _all(head: Head, name: str) -> list[str]:
+    """Each value of a header, be they in one line or in several."""
+    lines = (value for key, value in head.headers.items() if key.lower() == name.lower())
+    return [value.strip() for line in lines for value in line.split(",")]

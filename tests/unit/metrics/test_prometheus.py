@@ -1,0 +1,190 @@
+"""What a scrape shows after the engine has told something."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+
+from kinform.errors import ConfigError
+from kinform.metrics import PrometheusMetrics
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def metrics(registry: CollectorRegistry) -> PrometheusMetrics:
+    return PrometheusMetrics(registry)
+
+
+def _value(registry: CollectorRegistry, metric: str, **labels: str) -> float | None:
+    return registry.get_sample_value(metric, {"name": "pods", **labels})
+
+
+def test_a_list_is_counted_with_its_time_and_size(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.list_finished("pods", 0.5, 100)
+    metrics.list_finished("pods", 1.5, 300)
+
+    assert _value(registry, "reflector_lists_total") == 2
+    assert _value(registry, "reflector_list_duration_seconds_sum") == 2.0
+    assert _value(registry, "reflector_items_per_list_sum") == 400
+    assert _value(registry, "reflector_items_per_list_count") == 2
+
+
+def test_watches_are_counted_and_the_short_ones_apart(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    for _ in range(2):
+        metrics.watch_opened("pods")
+    metrics.watch_closed("pods", 300.0, 7, False)
+    assert not _value(registry, "reflector_short_watches_total")
+    metrics.watch_closed("pods", 0.25, 0, True)
+
+    assert _value(registry, "reflector_watches_total") == 2
+    assert _value(registry, "reflector_short_watches_total") == 1
+    assert _value(registry, "reflector_watch_duration_seconds_sum") == 300.25
+    assert _value(registry, "reflector_items_per_watch_sum") == 7
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [("42", 42), ("1234567890123456789", 567890123456789), ("", None), ("not-a-number", None)],
+)
+def test_a_version_is_shown_by_its_last_digits_if_it_has_any(
+    metrics: PrometheusMetrics, registry: CollectorRegistry, version: str, shown: float | None
+) -> None:
+    metrics.advanced("pods", version)
+    metrics.store_changed("pods", 1, 1, version)
+
+    expected = shown if shown is not None else 0
+    assert _value(registry, "reflector_last_resource_version") == expected
+    assert _value(registry, "informer_store_resource_version") == expected
+
+
+def test_the_store_and_its_queue_are_shown(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.queue_depth("pods", 12)
+    metrics.processed("pods", 0.002)
+    metrics.store_changed("pods", 20, 260_000, "9")
+
+    assert _value(registry, "informer_queued_items") == 12
+    assert _value(registry, "informer_processing_latency_seconds_count") == 1
+    assert _value(registry, "informer_processing_latency_seconds_bucket", le="0.001") == 0
+    assert _value(registry, "informer_processing_latency_seconds_bucket", le="0.005") == 1
+    assert _value(registry, "kinform_informer_objects") == 20
+    assert _value(registry, "kinform_informer_bytes") == 260_000
+
+
+def test_relists_and_errors_are_counted_by_their_kind(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.relisted("pods", "expired")
+    metrics.failed("pods", "watch", "ForbiddenError")
+
+    assert _value(registry, "kinform_relists_total", reason="expired") == 1
+    assert _value(registry, "kinform_errors_total", phase="watch", kind="ForbiddenError") == 1
+
+
+def test_a_handler_is_shown_with_its_failures_apart(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.handler_depth("pods", "mine", 3)
+    metrics.handler_done("pods", "mine", True, 0.25)
+    metrics.handler_done("pods", "mine", False, 0.5)
+
+    assert _value(registry, "kinform_handler_pending", handler="mine") == 3
+    for result in ("ok", "failed"):
+        assert _value(registry, "kinform_handler_events_total", handler="mine", result=result) == 1
+    assert _value(registry, "kinform_handler_duration_seconds_sum", handler="mine") == 0.75
+
+
+def test_what_stopped_has_nothing_any_more_but_its_counts_stay(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.list_finished("pods", 1.0, 5)
+    metrics.store_changed("pods", 5, 5, "5")
+    metrics.handler_depth("pods", "mine", 3)
+    metrics.handler_depth("nodes", "mine", 4)
+
+    metrics.informer_stopped("pods")
+    metrics.informer_stopped("never seen")
+    metrics.handler_removed("pods", "never seen")
+
+    assert _value(registry, "kinform_informer_objects") is None
+    assert _value(registry, "informer_store_resource_version") is None
+    assert _value(registry, "kinform_handler_pending", handler="mine") is None
+    assert _value(registry, "kinform_handler_pending", name="nodes", handler="mine") == 4
+    assert _value(registry, "reflector_lists_total") == 1
+
+    metrics.store_changed("pods", 6, 6, "6")
+    assert _value(registry, "kinform_informer_objects") == 6
+
+
+def test_two_on_one_registry_share_what_they_count(registry: CollectorRegistry) -> None:
+    PrometheusMetrics(registry).watch_opened("pods")
+    PrometheusMetrics(registry).watch_opened("pods")
+
+    assert _value(registry, "reflector_watches_total") == 2
+
+
+def test_another_registry_has_its_own(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    other = CollectorRegistry()
+    PrometheusMetrics(other).watch_opened("pods")
+
+    assert _value(registry, "reflector_watches_total") is None
+    assert _value(other, "reflector_watches_total") == 1
+
+
+def test_a_name_that_someone_else_has_taken_is_said_and_nothing_is_left_behind(
+    registry: CollectorRegistry,
+) -> None:
+    theirs = Counter("informer_queued_items", "theirs", registry=registry)
+    with pytest.raises(ConfigError, match="informer_queued_items"):
+        PrometheusMetrics(registry)
+    assert b"reflector" not in generate_latest(registry)
+
+    registry.unregister(theirs)
+    PrometheusMetrics(registry).watch_opened("pods")
+    assert _value(registry, "reflector_watches_total") == 1
+
+
+def test_a_registry_that_nobody_uses_is_forgotten() -> None:
+    registry = CollectorRegistry()
+    PrometheusMetrics(registry).watch_opened("pods")
+    gone = weakref.ref(registry)
+
+    del registry
+    gc.collect()
+
+    assert gone() is None
+
+
+def test_many_threads_lose_no_count(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    here = threading.Barrier(4)
+
+    def tell() -> None:
+        here.wait()
+        for _ in range(500):
+            metrics.handler_done("pods", "mine", True, 0.0)
+
+    threads = [threading.Thread(target=tell) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    found = _value(registry, "kinform_handler_events_total", handler="mine", result="ok")
+    assert found == 2000
