@@ -18,7 +18,7 @@ async def api() -> AsyncIterator[ApiServer]:
 
 @pytest.fixture
 async def client(api: ApiServer) -> AsyncIterator[Client]:
-    async with Client(api.config, timeout=0.3) as client:
+    async with Client(api.config, timeout=0.2) as client:
         yield client
 
 

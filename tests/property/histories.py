@@ -140,12 +140,16 @@ class LogEntry:
 class Server:
     """The truth, and how it is told. On one loop.
 
+    Args:
+        slow: Its lists take so long that the world has changed when they are complete.
+
     Attributes:
         lag: How many versions its cache may be behind; what is asked for is always honoured.
         hides_expiry: It closes a watch from a forgotten version instead of saying 410.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, slow: bool = False) -> None:
+        self._usual = {"list": "slow", "stream": "late end"} if slow else {}
         self.version = 100
         self.oldest = 0
         self.log: list[LogEntry] = []
@@ -226,7 +230,7 @@ class Server:
 
     def _next_trouble(self, kind: str) -> str:
         waiting = self._troubles[kind]
-        trouble = waiting.popleft() if waiting else ""
+        trouble = waiting.popleft() if waiting else self._usual.get(kind, "")
         if trouble in REFUSALS:
             raise REFUSALS[trouble]
         if trouble == "broken":

@@ -136,10 +136,6 @@ class EmbeddedWorld(World):
         if self._has(namespace, name):
             self._api.delete(CONFIG_MAPS, name, namespace)
 
-    def recreate(self, namespace: str, name: str, app: str) -> None:
-        self.delete(namespace, name)
-        self.put(namespace, name, app)
-
     def compact(self) -> None:
         self._api.compact()
 

@@ -61,14 +61,14 @@ LISTENINGS: Mapping[str, Listening] = {
     "slow": Listening(Manner(pace=0.7)),
     "filtered": Listening(Manner(app="web"), {"filter": WEB}),
     "filtered thread": Listening(Manner(app="web"), {"filter": _is_web}, on_thread=True),
-    "coalescing": Listening(Manner(pace=0.7), {"policy": "coalesce"}),
+    "coalescing": Listening(Manner(pace=4.0), {"policy": "coalesce"}),
     "coalescing filtered": Listening(
-        Manner(app="web", pace=0.7), {"policy": "coalesce", "filter": _is_web}
+        Manner(app="web", pace=4.0), {"policy": "coalesce", "filter": _is_web}
     ),
     "blocking": Listening(Manner(pace=0.7), {"policy": "block", "capacity": 2}),
     "reminded": Listening(Manner(resyncs=True), {"resync_period": 7.0}),
 }
-FIRST_LISTENERS = ("thread", "task", "filtered", "coalescing")
+FIRST_LISTENERS = ("thread", "task", "filtered", "coalescing", "coalescing filtered")
 
 
 @dataclass
@@ -127,13 +127,23 @@ class World(ABC):
         """What the server has for these questions, and the keys of it that nobody can read."""
 
     @abstractmethod
+    def put(self, namespace: str, name: str, app: str) -> None:
+        """Create it, or update it if it is there."""
+
+    @abstractmethod
+    def delete(self, namespace: str, name: str) -> None:
+        """Delete it, if it is there."""
+
+    @abstractmethod
     async def settle(self) -> str:
         """Wait until nothing differs; what still does."""
 
     # -- the play ----------------------------------------------------------------------------
 
-    async def play(self, script: Sequence[Step]) -> None:
-        """From the start of the informer to its end, and everything must be right at the end."""
+    async def play(self, before: Sequence[Step], script: Sequence[Step]) -> None:
+        """Before the informer starts, and until it ends; everything must be right at the end."""
+        for step in before:
+            getattr(self, step.do)(*step.args)
         for kind in FIRST_LISTENERS:
             self.join(kind)
         self.start()
@@ -217,6 +227,20 @@ class World(ABC):
         hasty = replace(manner, pace=manner.pace * self.haste)
         return Fold(f"{kind} {self._joined}", hasty)
 
+    # -- writes that all servers have --------------------------------------------------------
+
+    def recreate(self, namespace: str, name: str, app: str) -> None:
+        self.delete(namespace, name)
+        self.put(namespace, name, app)
+
+    def rush(self, namespace: str, name: str, apps: Sequence[str | None]) -> None:
+        """Much happens to one object at once; ``None`` deletes it."""
+        for app in apps:
+            if app is None:
+                self.delete(namespace, name)
+            else:
+                self.put(namespace, name, app)
+
     # -- what must be true -------------------------------------------------------------------
 
     async def catch_up(self) -> None:
@@ -252,7 +276,7 @@ class World(ABC):
         store = self.store()
         for listener in self.listeners:
             fold = listener.fold
-            if listener.on_thread and not wait_blocking(partial(fold.has_come_to, store)):
+            if listener.on_thread and not wait_blocking(partial(_has_heard, listener, store)):
                 return f"{fold.name} believes {fold.believed}, and the store has {store}"
         return ""
 
@@ -268,3 +292,9 @@ class World(ABC):
         for namespace in ("n1", "n2", "n3"):
             found = {obj.key for obj in self.informer.store.by_index(NAMESPACE_INDEX, namespace)}
             assert found == {key for key in store if key.startswith(f"{namespace}/")}
+
+
+def _has_heard(listener: Listener, store: Mapping[str, Known]) -> bool:
+    """Whether nothing is left to be told, and what was told leads to this store."""
+    handler = listener.registration
+    return (handler is None or not handler.stats.depth) and listener.fold.has_come_to(store)

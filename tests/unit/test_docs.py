@@ -67,7 +67,7 @@ def test_the_first_program_of_the_readme_runs_as_it_stands(
         "spec": {"containers": [{"name": "web", "image": "nginx"}]},
     }
     kinform_server.create(pod)
-    program = next(block for name, block in BLOCKS if name == "README.md block 1")
+    program = next(block for name, block in BLOCKS if name == "README.md block 2")
     script = tmp_path / "first.py"
     script.write_text(program, "utf-8")
     environment = {

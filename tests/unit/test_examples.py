@@ -73,3 +73,17 @@ def test_an_example_runs_and_says_what_it_promises(
 
     assert (runs[example].returncode, complained) == (0, "")
     assert [words for words in SAID[example] if words not in said] == []
+
+
+def test_the_first_program_of_the_readme_runs_without_a_cluster(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    program = readme.split("```python\n")[1].split("```")[0]
+    script = tmp_path / "first.py"
+    script.write_text(program, "utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=50
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["added node-1", "cached ['node-1']"]

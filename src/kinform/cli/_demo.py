@@ -1,11 +1,13 @@
-"""``kinform demo``: a living cluster on the embedded server, watched over HTTP as it changes."""
+"""``kinform demo``: a living cluster on the embedded server, followed by informers."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import os
 import sys
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Watch a little cluster live: deployments roll out and scale, pods come, crash and go, a node
 stops answering. It runs on an API server inside this process, and everything you see came
-through kinform's client over HTTP. Nothing is installed and nothing is left behind.
+through kinform's informers over HTTP. Nothing is installed and nothing is left behind.
 """
 _SECONDS_UNATTENDED = 20.0
 
@@ -54,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _demo(arguments: argparse.Namespace) -> None:
     # Imported here, so that `kinform --help` stays fast.
-    from kinform.cli._demo_cluster import Picture
+    from kinform.cli._demo_cluster import News, Picture
     from kinform.cli._demo_follow import Follower
-    from kinform.cli._demo_show import Painter, draw_once, tell
+    from kinform.cli._demo_show import Painter, draw_once, tell_all
     from kinform.client import Client
     from kinform.testing import ApiServer
     from kinform.testing.cluster_life import ClusterLife
@@ -72,17 +74,23 @@ async def _demo(arguments: argparse.Namespace) -> None:
         follower = Follower(client, picture)
         if arguments.once:
             life.settle()
-            await follower.list_all()
-            draw_once(picture, api.url)
+            async with follower:
+                draw_once(picture, api.url)
             return
         if screen and not arguments.plain:
             painter = stack.enter_context(Painter(picture, api.url))
-            show = painter.run
+            show: Callable[[], Coroutine[Any, Any, None]] = painter.run
         else:
-            print(f"A cluster lives on {api.url}; each line is an event of a watch.", flush=True)
-            follower.on_news = tell
-            show = None
-        works = [life.run, *follower.watches(), *([show] if show else [])]
+            print(
+                f"A cluster lives on {api.url}; each line is a change that a handler was told.",
+                flush=True,
+            )
+            # Not printed by the handler: that nobody reads it would be the handler's failure.
+            news: asyncio.Queue[News] = asyncio.Queue()
+            follower.on_news = news.put_nowait
+            show = functools.partial(tell_all, news)
+        await stack.enter_async_context(follower)
+        works = [life.run, show]
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [group.create_task(work()) for work in works]
         unattended = None if screen else _SECONDS_UNATTENDED
@@ -94,7 +102,7 @@ async def _demo(arguments: argparse.Namespace) -> None:
 
 def _closing(picture: Picture) -> str:
     return (
-        f"{picture.changes} changes came through 3 watches over HTTP, "
+        f"{picture.changes} changes came through 3 informers over HTTP, "
         f"up to resource version {picture.resource_version}.\n"
         "Next:  kinform serve --living    the same cluster, yours to touch with kubectl\n"
         "       kinform serve --help      an API server for your tests"

@@ -1,4 +1,4 @@
-"""Watch events in, a picture of the cluster and a line of news for each change out. No I/O."""
+"""Objects as handlers get them in, a picture of the cluster and news of each change out. No I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinform.api import GVR
+from kinform.api import GVR, compare_resource_versions
 from kinform.objects import Unstructured
 
 NODES = GVR("", "v1", "nodes")
@@ -59,7 +59,7 @@ class Node:
 
 @dataclass(slots=True)
 class Picture:
-    """The cluster as the watches told it."""
+    """The cluster as the informers told it."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     deployments: dict[str, Deployment] = field(default_factory=dict)
@@ -73,25 +73,20 @@ class Picture:
     def objects(self) -> int:
         return len(self.nodes) + len(self.deployments) + len(self.pods)
 
-    def replace(self, gvr: GVR, objects: Iterable[Unstructured]) -> None:
-        """Everything there is of this resource, from a list."""
-        held: dict[GVR, dict[str, Any]] = {
-            NODES: self.nodes,
-            DEPLOYMENTS: self.deployments,
-            PODS: self.pods,
-        }
-        held[gvr].clear()
-        for obj in objects:
-            self._put(gvr, obj)
+    def put(self, gvr: GVR, obj: Unstructured) -> None:
+        """Something that was there from the beginning: no news."""
+        self._note(obj)
+        if gvr == PODS:
+            self.pods[obj.key] = read_pod(obj)
+        elif gvr == DEPLOYMENTS:
+            self.deployments[obj.key] = read_deployment(obj)
+        else:
+            self.nodes[obj.name] = read_node(obj)
 
-    def apply(self, gvr: GVR, event_type: str, obj: Unstructured) -> News | None:
-        """One event; what is worth telling of it, if anything is."""
-        self.bytes_received += len(obj.to_bytes())
-        self.resource_version = obj.resource_version
-        if event_type == "BOOKMARK":
-            return None
+    def apply(self, gvr: GVR, obj: Unstructured, *, gone: bool = False) -> News | None:
+        """One change; what is worth telling of it, if anything is."""
+        self._note(obj)
         self.changes += 1
-        gone = event_type == "DELETED"
         if gvr == PODS:
             news = self._apply_pod(obj, gone=gone)
         elif gvr == DEPLOYMENTS:
@@ -102,14 +97,11 @@ class Picture:
             self.news.append(news)
         return news
 
-    def _put(self, gvr: GVR, obj: Unstructured) -> None:
+    def _note(self, obj: Unstructured) -> None:
         self.bytes_received += len(obj.to_bytes())
-        if gvr == PODS:
-            self.pods[obj.key] = read_pod(obj)
-        elif gvr == DEPLOYMENTS:
-            self.deployments[obj.key] = read_deployment(obj)
-        else:
-            self.nodes[obj.name] = read_node(obj)
+        order = compare_resource_versions(obj.resource_version, self.resource_version)
+        if order is None or order > 0:
+            self.resource_version = obj.resource_version
 
     def _apply_pod(self, obj: Unstructured, *, gone: bool) -> News | None:
         old = self.pods.get(obj.key)

@@ -1,58 +1,69 @@
-"""A client in, a picture that follows the cluster out: list, then watch, and again if need be."""
+"""A client in, a picture that follows the cluster out: three informers and a handler on each."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
 
 from kinform.api import GVR
 from kinform.cli._demo_cluster import DEPLOYMENTS, NODES, PODS, News, Picture
 from kinform.client import Client
-from kinform.errors import ExpiredError
-
-_FOLLOWED = (NODES, DEPLOYMENTS, PODS)
+from kinform.informers import DeletedObject, DynamicSharedInformerFactory
+from kinform.objects import Unstructured
 
 
 class Follower:
-    """Keeps the picture what the server says. ``on_news`` hears of what is worth telling."""
+    """Keeps the picture what the informers say. ``on_news`` hears of what is worth telling.
+
+    Inside ``async with`` it follows; on entering, the picture is complete.
+    """
 
     def __init__(self, client: Client, picture: Picture) -> None:
-        self._client = client
-        self._picture = picture
         self.on_news: Callable[[News], None] = lambda news: None
+        self._factory = DynamicSharedInformerFactory(client)
+        self._registrations = [
+            self._factory.for_resource(gvr).informer.add_event_handler(_Handler(self, gvr, picture))
+            for gvr in (NODES, DEPLOYMENTS, PODS)
+        ]
 
-    async def list_all(self) -> None:
-        """One look at everything."""
-        for gvr in _FOLLOWED:
-            await self._list(gvr)
+    async def __aenter__(self) -> Self:
+        self._factory.start()
+        for registration in self._registrations:
+            await registration.has_synced
+        return self
 
-    def watches(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """What to run, one per resource, until cancelled."""
-        return [functools.partial(self._follow, gvr) for gvr in _FOLLOWED]
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._factory.shutdown()
 
-    async def _follow(self, gvr: GVR) -> None:
-        while True:
-            version = await self._list(gvr)
-            try:
-                while True:
-                    version = await self._watch(gvr, version)
-            except ExpiredError:
-                # The server no longer remembers where we were: look at everything again.
-                continue
 
-    async def _list(self, gvr: GVR) -> str:
-        found = await self._client.list(gvr)
-        self._picture.replace(gvr, found)
-        self._picture.resource_version = found.resource_version
-        return found.resource_version
+class _Handler:
+    """Told of one resource. On the loop, so that nobody paints half a picture."""
 
-    async def _watch(self, gvr: GVR, version: str) -> str:
-        """One watch to its end; where the next one starts."""
-        async with self._client.watch(gvr, resource_version=version) as watch:
-            async for event in watch:
-                version = event.object.resource_version
-                news = self._picture.apply(gvr, event.type, event.object)
-                if news is not None:
-                    self.on_news(news)
-        return version
+    def __init__(self, follower: Follower, gvr: GVR, picture: Picture) -> None:
+        self._follower = follower
+        self._gvr = gvr
+        self._picture = picture
+
+    async def on_add(self, obj: Unstructured, is_in_initial_list: bool) -> None:
+        if is_in_initial_list:
+            self._picture.put(self._gvr, obj)
+        else:
+            self._apply(obj)
+
+    async def on_update(self, old: Unstructured, new: Unstructured) -> None:
+        self._apply(new)
+
+    async def on_delete(self, deleted: DeletedObject[Unstructured]) -> None:
+        if deleted.object is not None:
+            self._apply(deleted.object, gone=True)
+
+    def _apply(self, obj: Unstructured, *, gone: bool = False) -> None:
+        news = self._picture.apply(self._gvr, obj, gone=gone)
+        if news is not None:
+            self._follower.on_news(news)

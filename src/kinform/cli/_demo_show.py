@@ -22,9 +22,12 @@ _LEAVE = "\x1b[?25h\x1b[?1049l"
 _MARKS = {Mood.GOOD: "+", Mood.WAITING: "~", Mood.BAD: "!", Mood.LEAVING: "-"}
 
 
-def tell(news: News) -> None:
-    """One line, for logs and pipes."""
-    print(f"{time.strftime('%H:%M:%S')} {_MARKS[news.mood]} {news.subject} {news.text}", flush=True)
+async def tell_all(news: asyncio.Queue[News]) -> None:
+    """A line for each, for logs and pipes, until cancelled. Ends when nobody reads them."""
+    while True:
+        told = await news.get()
+        when = time.strftime("%H:%M:%S")
+        print(f"{when} {_MARKS[told.mood]} {told.subject} {told.text}", flush=True)
 
 
 def draw_once(picture: Picture, url: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 
 from kinform.errors import CacheSyncError, StateError
 
-logger = logging.getLogger("kinform.informers")
+logger = logging.getLogger("kinform.informer")
 
 # Whoever waits longer than this wants to know for whom, though there is no error yet.
 _LATE = 10.0

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Generic, TypeVar
 
+from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller
+from kinform.informers._deltas import Deltas, DeltasKind
 from kinform.informers._indexer import Indexer
 from kinform.informers._listwatch import ListWatch
 from kinform.informers._vitals import ReflectorStatus, Vitals
@@ -37,8 +39,29 @@ class Part(Generic[T]):
     def name(self) -> str:
         return self.source.namespace or ""
 
+    def note_version(self, deltas: Deltas[T]) -> None:
+        """The store has these. Its own version may be that of another part."""
+        version = deltas.resource_version or _last_version(deltas)
+        if version:
+            self.resource_version = version
+
     def status(self) -> ReflectorStatus:
         return self.controller.reflector.status() if self.controller else Vitals().status()
+
+
+def _last_version(deltas: Deltas[T]) -> str:
+    """That of the last change that says one; empty if none does."""
+    if deltas.kind is not DeltasKind.CHANGES:
+        return ""
+    for delta in reversed(deltas):
+        obj = delta.object
+        if isinstance(obj, DeletedObject):
+            last = None if obj.final_state_unknown else obj.object
+        else:
+            last = obj
+        if last is not None and last.resource_version:
+            return last.resource_version
+    return ""
 
 
 class _OfNamespace(Generic[T]):

@@ -77,7 +77,8 @@ class Reflector(Generic[T]):
     WATCHING     silence                                      WATCHING from the last version
     WATCHING     connection lost, 401, 403, 429, 503          WAITING, WATCHING
     WATCHING     500 three times, 504 too large twice         WAITING, NEW
-    WATCHING     404                                          WAITING, NEW
+    WATCHING     404; other refusals; the store failed        WAITING, NEW
+    WATCHING     over, and the source has no versions         NEW
     WATCHING     405                                          POLLING
     POLLING      the interval is over                         LISTING
     any          cancelled                                    STOPPED

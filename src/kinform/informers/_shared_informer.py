@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -22,7 +23,12 @@ from kinform.informers._delta_fifo import DeltaFIFO
 from kinform.informers._deltas import Deltas, DeltasKind
 from kinform.informers._dispatch import Dispatcher
 from kinform.informers._events import EventStream
-from kinform.informers._handlers import AnyHandler, HandlerOptions, SubscriptionOptions
+from kinform.informers._handlers import (
+    AnyHandler,
+    HandlerOptions,
+    SubscriptionOptions,
+    is_async_callable,
+)
 from kinform.informers._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
 from kinform.informers._indexer import Indexer
 from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
@@ -85,6 +91,7 @@ class SharedIndexInformer(Running, Generic[T]):
         sources = _check_sources(source)
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
+        _check_error_handler(on_watch_error)
         form = sources[0].form
         super().__init__(name or sources[0].name)
         self.form = form
@@ -150,7 +157,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 hold the informer back (``block``), or keep one outcome per key (``coalesce``).
             capacity: From how many pending changes on ``block`` holds back.
             unchanged_updates: Also updates that a list or watch repeats with the same version.
-            name: What it is called in logs and statistics.
+            name: What it is called in logs and statistics; a second one of that name is ``(2)``.
 
         Raises:
             ConfigError: An option cannot be meant.
@@ -172,6 +179,7 @@ class SharedIndexInformer(Running, Generic[T]):
         with self._lock:
             self._require_not_stopped("a handler")
             replay = replay_changes(self.indexer.table) if len(self.indexer) else None
+            options = replace(options, name=self._free_name(options.callbacks().name))
             registration = self._dispatcher.add(
                 options, replay=replay, synced=bool(self.has_synced)
             )
@@ -200,16 +208,25 @@ class SharedIndexInformer(Running, Generic[T]):
             capacity=capacity,
             resync_period=resync_period,
             unchanged_updates=unchanged_updates,
-            name=name,
         )
         with self._lock:
             self._require_not_stopped("an event stream")
+            options = replace(options, name=self._free_name(name or "events"))
             replay = replay_changes(self.indexer.table) if len(self.indexer) else None
             stream = self._dispatcher.open_stream(
                 options, replay=replay, synced=bool(self.has_synced)
             )
         self._reschedule_resync()
         return stream
+
+    def _free_name(self, name: str) -> str:
+        """Statistics and metrics go by name, so that no two handlers may share one."""
+        taken = {each.name for each in self.registrations}
+        free, number = name, 1
+        while f"{self.name}/{free}" in taken:
+            number += 1
+            free = f"{name} ({number})"
+        return free
 
     @property
     def registrations(self) -> tuple[Registration[T], ...]:
@@ -277,9 +294,11 @@ class SharedIndexInformer(Running, Generic[T]):
         """Whom to tell of every lost connection and refusal; the last one set.
 
         Raises:
-            AlreadyStartedError: It runs.
+            AlreadyStartedError: It has been started.
+            ConfigError: It is a coroutine function, which nobody would await.
         """
         self._require_never_started("the watch error handler")
+        _check_error_handler(handler)
         self._on_watch_error = handler
 
     # -- life --------------------------------------------------------------------------------
@@ -307,12 +326,14 @@ class SharedIndexInformer(Running, Generic[T]):
             self._counting.stopped()
 
     def _make_controller(self, part: Part[T]) -> Controller[T]:
+        # Under one name in logs and metrics; of several namespaces each says which it is.
+        name = self.name if len(self._parts) == 1 else part.source.name
         return Controller(
             ControllerConfig(
                 source=part.source,
                 process=partial(self._process, part),
-                queue=DeltaFIFO(known_objects=part.known, name=part.source.name),
-                name=part.source.name,
+                queue=DeltaFIFO(known_objects=part.known, name=name),
+                name=name,
                 admission=Admission(
                     part.source.form,
                     transform=self._transform,
@@ -339,7 +360,8 @@ class SharedIndexInformer(Running, Generic[T]):
             )
             if changes:
                 self._dispatcher.deliver(changes)
-            self._note_version(part, deltas)
+            part.note_version(deltas)
+            self._awaited.look()
             if is_list:
                 self._note_list(part)
             if self._counting.is_wanted:
@@ -358,13 +380,6 @@ class SharedIndexInformer(Running, Generic[T]):
             # After the mailboxes have the list: a handler is synced when it has been told.
             self._dispatcher.mark_synced()
             self.has_synced.set()
-
-    def _note_version(self, part: Part[T], deltas: Deltas[T]) -> None:
-        if deltas.kind is DeltasKind.CHANGES:
-            part.resource_version = self.indexer.resource_version
-        elif deltas.resource_version:
-            part.resource_version = deltas.resource_version
-        self._awaited.look()
 
     async def _keep_resyncing(self) -> None:
         """Remind those who are due, of what the store has then."""
@@ -463,3 +478,10 @@ def _check_sources(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWa
     if len({each.form for each in sources}) > 1:
         raise ConfigError("several sources must give objects of the same form")
     return sources
+
+
+def _check_error_handler(handler: Callable[[WatchFailure], object] | None) -> None:
+    if handler is not None and is_async_callable(handler):
+        raise ConfigError(
+            "on_watch_error is called, not awaited: pass a plain function (it may start a task)"
+        )

@@ -1,4 +1,4 @@
-"""Watch events in; the picture and the news that come of them."""
+"""Objects in; the picture and the news that come of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _node(*, ready: bool) -> Unstructured:
 
 
 def _told(picture: Picture, gvr: Any, event: str, obj: Unstructured) -> tuple[str, Mood] | None:
-    news = picture.apply(gvr, event, obj)
+    news = picture.apply(gvr, obj, gone=event == "DELETED")
     return None if news is None else (f"{news.subject} {news.text}", news.mood)
 
 
@@ -62,11 +62,11 @@ def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
 
     told = [
         _told(picture, PODS, "ADDED", _pod()),
-        _told(picture, PODS, "MODIFIED", _pod(node="node-1")),
-        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", ready=True)),
-        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", crashed=2)),
-        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", ready=False)),
-        _told(picture, PODS, "MODIFIED", _pod(node="node-1", phase="Running", leaving=True)),
+        _told(picture, PODS, "UPDATED", _pod(node="node-1")),
+        _told(picture, PODS, "UPDATED", _pod(node="node-1", phase="Running", ready=True)),
+        _told(picture, PODS, "UPDATED", _pod(node="node-1", phase="Running", crashed=2)),
+        _told(picture, PODS, "UPDATED", _pod(node="node-1", phase="Running", ready=False)),
+        _told(picture, PODS, "UPDATED", _pod(node="node-1", phase="Running", leaving=True)),
         _told(picture, PODS, "DELETED", _pod(node="node-1", phase="Running", leaving=True)),
     ]
 
@@ -94,16 +94,16 @@ def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
 )
 def test_a_deployment_tells_what_changed(new: Unstructured, told: tuple[str, Mood] | None) -> None:
     picture = Picture()
-    picture.replace(DEPLOYMENTS, [_deployment()])
+    picture.put(DEPLOYMENTS, _deployment())
 
-    assert _told(picture, DEPLOYMENTS, "MODIFIED", new) == told
+    assert _told(picture, DEPLOYMENTS, "UPDATED", new) == told
 
 
 def test_a_deployment_tells_when_it_is_complete_again() -> None:
     picture = Picture()
-    picture.replace(DEPLOYMENTS, [_deployment(ready=2)])
+    picture.put(DEPLOYMENTS, _deployment(ready=2))
 
-    told = _told(picture, DEPLOYMENTS, "MODIFIED", _deployment(ready=3))
+    told = _told(picture, DEPLOYMENTS, "UPDATED", _deployment(ready=3))
 
     assert told == ("deployment shop/web is complete, 3 of 3", Mood.GOOD)
 
@@ -113,9 +113,9 @@ def test_a_node_tells_when_it_goes_silent_and_when_it_is_back() -> None:
 
     told = [
         _told(picture, NODES, "ADDED", _node(ready=True)),
-        _told(picture, NODES, "MODIFIED", _node(ready=True)),
-        _told(picture, NODES, "MODIFIED", _node(ready=False)),
-        _told(picture, NODES, "MODIFIED", _node(ready=True)),
+        _told(picture, NODES, "UPDATED", _node(ready=True)),
+        _told(picture, NODES, "UPDATED", _node(ready=False)),
+        _told(picture, NODES, "UPDATED", _node(ready=True)),
         _told(picture, NODES, "DELETED", _node(ready=True)),
     ]
 
@@ -128,17 +128,20 @@ def test_a_node_tells_when_it_goes_silent_and_when_it_is_back() -> None:
     ]
 
 
-def test_a_list_replaces_what_was_there() -> None:
-    picture = Picture()
-    picture.replace(PODS, [_pod("a"), _pod("b")])
-
-    picture.replace(PODS, [_pod("b")])
-
-    assert list(picture.pods) == ["shop/b"]
-
-
-def test_a_bookmark_moves_the_resource_version_and_is_no_change() -> None:
+def test_what_was_there_from_the_beginning_is_no_news() -> None:
     picture = Picture()
 
-    assert picture.apply(PODS, "BOOKMARK", _pod()) is None
-    assert (picture.resource_version, picture.changes, picture.pods) == ("5", 0, {})
+    picture.put(PODS, _pod("a"))
+    picture.put(NODES, _node(ready=True))
+
+    assert list(picture.pods) == ["shop/a"]
+    assert (list(picture.nodes), picture.changes, list(picture.news)) == (["node-1"], 0, [])
+
+
+def test_the_resource_version_is_the_newest_of_all() -> None:
+    picture = Picture()
+
+    picture.put(NODES, _node(ready=True))
+    picture.apply(PODS, _pod())
+
+    assert picture.resource_version == "7"

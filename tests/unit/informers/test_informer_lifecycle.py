@@ -186,7 +186,6 @@ async def test_a_stop_before_the_first_step_is_a_stop() -> None:
         informer.stop()
         await ended(informer)
     assert informer.is_stopped
-    assert not informer.has_synced
     async with informer:
         await informer.has_synced
 
@@ -306,37 +305,28 @@ async def test_what_a_plain_handler_was_not_told_it_is_told_after_the_restart() 
     registration = informer.add_event_handler(on_add=on_add)
     async with informer:
         await began
-        informer.stop()
-        go_on.set()
-    pending = registration.stats.depth
+    assert registration.stats.depth == 2
+    go_on.set()
     source.add("d")
     async with informer:
         await done
 
-    assert pending == 3 - len(told[: 3 - pending]) > 0
     assert told == ["a", "b", "c", "d"]
 
 
-def test_it_may_be_started_again_on_another_loop(kinform_server: Any) -> None:
-    kinform_server.create(config_map("a"))
+def test_it_may_be_started_again_on_another_loop() -> None:
     names: list[list[str]] = []
-
-    async def live(informer: SharedIndexInformer[Unstructured]) -> None:
-        async with informer:
-            await informer.wait_for_rv(kinform_server.resource_version)
-            names.append(sorted(obj.name for obj in informer.indexer.list()))
-
     source = LoggedSource("x")
     informer = informer_of(source)
 
-    async def live_twice() -> None:
+    async def live() -> None:
         async with informer:
             await informer.wait_for_rv(source.version)
             names.append(sorted(obj.name for obj in informer.indexer.list()))
 
-    asyncio.run(live_twice())
+    asyncio.run(live())
     source.add("y")
-    asyncio.run(live_twice())
+    asyncio.run(live())
 
     assert names == [["x"], ["x", "y"]]
 
@@ -427,8 +417,8 @@ async def test_the_error_handler_hears_of_a_lost_watch_where_it_was(
     kinform_api: ApiServer, client: Client
 ) -> None:
     told: list[WatchFailure] = []
-    kinform_api.faults.inject(faults.cut_after_events(0), verb="watch", resource="configmaps")
-    kinform_api.faults.inject(faults.forbidden(), verb="watch", resource="configmaps", after=1)
+    kinform_api.faults.inject(faults.drop_connection(), verb="watch", resource="configmaps")
+    kinform_api.faults.inject(faults.forbidden(), verb="watch", resource="configmaps")
     informer = maps_of(
         client,
         on_watch_error=told.append,

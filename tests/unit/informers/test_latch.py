@@ -241,7 +241,7 @@ async def test_the_cancellation_of_a_wait_stays_a_cancellation() -> None:
 
 @virtual_time
 async def test_who_is_late_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kinform.informers")
+    caplog.set_level(logging.INFO, "kinform.informer")
     quick, slow = Latch("quick"), Latch("slow")
     loop = asyncio.get_running_loop()
     loop.call_later(5, quick.set)
@@ -254,7 +254,7 @@ async def test_who_is_late_is_logged_once(caplog: pytest.LogCaptureFixture) -> N
 
 @virtual_time
 async def test_who_is_in_time_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "kinform.informers")
+    caplog.set_level(logging.INFO, "kinform.informer")
     latch = Latch("quick")
     asyncio.get_running_loop().call_later(5, latch.set)
 

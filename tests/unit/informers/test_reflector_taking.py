@@ -1,0 +1,359 @@
+"""Taking: servers that replay, objects that are poison, stores that fail, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from kinform.errors import TransportError
+from kinform.informers import DeletedObject, Phase, Reflector, Store
+from kinform.informers._admission import Admission
+from kinform.objects import Unstructured
+from kinform.testing import virtual_time
+from tests.support.answers import pod, pod_list, status
+from tests.support.scripted_source import STAY, ScriptedSource, bookmark, contents, reflecting
+
+
+def listed(*items: Any, rv: str = "10") -> ScriptedSource:
+    return ScriptedSource().lists(pod_list(*items, rv=rv))
+
+
+def poison(name: str, rv: str = "11") -> dict[str, Any]:
+    bad = pod(name, rv=rv)
+    bad["metadata"]["labels"] = ["no", "labels"]
+    return bad
+
+
+class Told(Store[Unstructured]):
+    """A store that remembers what it was told, in order."""
+
+    def __init__(self) -> None:
+        super().__init__(Unstructured)
+        self.calls: list[str] = []
+
+    def add(self, obj: Unstructured) -> None:
+        self.calls.append(f"put {obj.name} {obj.resource_version}")
+        super().add(obj)
+
+    def delete(self, obj: Any) -> None:
+        self.calls.append(f"delete {obj.name}")
+        super().delete(obj)
+
+
+# -- servers that replay ---------------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_server_that_tells_everything_again_is_listed_instead() -> None:
+    script = listed(pod("a", rv="3"), pod("b", rv="10")).watches(
+        [10.0, bookmark("12")],
+        [[("ADDED", pod("a", rv="3")), ("ADDED", pod("c", rv="12"))], STAY],
+        [STAY],
+    )
+    script.lists(pod_list(pod("a", rv="3"), pod("c", rv="12"), rv="12"))
+    store = Told()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(20)
+        assert contents(store) == {"a": "3", "c": "12"}  # and b, which was deleted, is gone
+        assert store.calls == []
+        assert reflector.status().relists == {"replayed": 1}
+    assert script.trace == ["list 0", "watch 10", "watch 12", "list 12", "watch 12"]
+
+
+@virtual_time
+async def test_versions_beyond_any_integer_are_compared_as_well() -> None:
+    big = 10**30
+    script = listed(rv=str(big)).watches(
+        [("ADDED", pod("new", rv=str(big + 1))), ("ADDED", pod("old", rv="999")), STAY], [STAY]
+    )
+    script.lists(pod_list(rv=str(big + 2)))
+    async with reflecting(script) as reflector:
+        await asyncio.sleep(20)
+        assert reflector.status().relists == {"replayed": 1}
+
+
+@virtual_time
+async def test_without_an_order_of_versions_who_is_known_gives_the_replay_away() -> None:
+    script = listed(pod("a", rv="x-a"), rv="x-1").watches(
+        [("ADDED", pod("b", rv="x-b")), 10.0], [("ADDED", pod("a", rv="x-a")), STAY], [STAY]
+    )
+    script.lists(pod_list(pod("a", rv="x-a"), rv="x-2"))
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(5)
+        assert contents(store) == {"a": "x-a", "b": "x-b"}
+        await asyncio.sleep(20)
+        assert contents(store) == {"a": "x-a"}
+        assert reflector.status().relists == {"replayed": 1}
+
+
+@virtual_time
+async def test_without_an_order_of_versions_who_is_reborn_is_no_replay() -> None:
+    """A queue may not have told the store of the death yet when the birth arrives."""
+    reborn = pod("a", rv="x-3")
+    reborn["metadata"]["uid"] = "another"
+    script = listed(pod("a", rv="x-1"), rv="x-1").watches([("ADDED", reborn), STAY])
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(5)
+        assert contents(store) == {"a": "x-3"}
+        assert reflector.status().relists == {}
+
+
+# -- poison ----------------------------------------------------------------------------------------
+
+
+@virtual_time
+async def test_an_unreadable_event_does_not_stop_the_watch_and_is_not_asked_for_again() -> None:
+    script = listed(pod("a")).watches(
+        [("MODIFIED", poison("a", "11")), ("ADDED", pod("b", rv="12")), 10.0],
+        [("MODIFIED", poison("a", "13")), TransportError("cut")],
+        [STAY],
+    )
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(5)
+        assert contents(store) == {"a": "1", "b": "12"}
+        assert reflector.quarantine["default/a"].resource_version == "11"
+        await asyncio.sleep(15)
+        assert reflector.status().relists == {}
+        assert reflector.status().errors["DecodeError"] == 2
+    assert script.trace == ["list 0", "watch 10", "watch 12", "watch 13"]
+
+
+@virtual_time
+async def test_an_unreadable_object_leaves_quarantine_when_it_is_well_again() -> None:
+    script = listed(pod("a")).watches(
+        [("MODIFIED", poison("a", "11")), 5.0, ("MODIFIED", pod("a", rv="12")), STAY]
+    )
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(1)
+        assert list(reflector.quarantine) == ["default/a"]
+        await asyncio.sleep(5)
+        assert not reflector.quarantine
+        assert contents(store) == {"a": "12"}
+
+
+@pytest.mark.parametrize("last_words", [pod("a", rv="12"), poison("a", "12")])
+@virtual_time
+async def test_an_unreadable_object_leaves_quarantine_and_store_when_it_is_deleted(
+    last_words: dict[str, Any],
+) -> None:
+    script = listed(pod("a")).watches(
+        [("MODIFIED", poison("a", "11")), 5.0, ("DELETED", last_words), STAY]
+    )
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(1)
+        assert contents(store) == {"a": "1"}
+        await asyncio.sleep(5)
+        assert not reflector.quarantine
+        assert contents(store) == {}
+
+
+@virtual_time
+async def test_a_line_that_is_no_event_is_put_away_without_a_name() -> None:
+    script = listed().watches(["nonsense", ("ADDED", pod("a", rv="11")), STAY])
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(1)
+        assert contents(store) == {"a": "11"}
+        assert list(reflector.quarantine) == ["?1"]
+
+
+@virtual_time
+async def test_a_watch_of_nothing_but_poison_is_no_short_one() -> None:
+    script = listed().watches(*[[("ADDED", poison("a", str(11 + n)))] for n in range(5)])
+    async with reflecting(script) as reflector:
+        await asyncio.sleep(60)
+        assert reflector.status().relists == {}
+
+
+@virtual_time
+async def test_a_transform_that_fails_puts_one_object_away_and_its_deletion_ends_that() -> None:
+    def picky(obj: Unstructured) -> None:
+        if obj.name == "a":
+            raise ValueError("not this one")
+
+    script = listed(pod("a"), pod("b")).watches(
+        [1.0, ("MODIFIED", pod("a", rv="11")), 1.0, ("DELETED", pod("a", rv="12")), STAY]
+    )
+    store = Store()
+    admission = Admission(Unstructured, transform=picky, known=store.table)
+    async with reflecting(script, store, admission=admission) as reflector:
+        await asyncio.sleep(0.5)
+        assert list(contents(store)) == ["b"]
+        assert list(reflector.quarantine) == ["default/a"]
+        await asyncio.sleep(1)
+        assert reflector.quarantine["default/a"].resource_version == "11"
+        await asyncio.sleep(1)
+        assert not reflector.quarantine
+        assert reflector.last_sync_resource_version == "12"
+
+
+# -- stores that are anybody's ---------------------------------------------------------------------
+
+
+def raising(method: str) -> Callable[..., None]:
+    def fail(self: Any, *args: Any) -> None:
+        raise ValueError(f"{method} is not for me")
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("method", "event"),
+    [
+        ("add", ("ADDED", pod("b", rv="11"))),
+        ("update", ("MODIFIED", pod("a", rv="11"))),
+        ("delete", ("DELETED", pod("a", rv="11"))),
+        ("delete", ("DELETED", poison("a", "11"))),
+    ],
+)
+@virtual_time
+async def test_a_store_that_fails_on_an_event_is_given_everything_anew(
+    method: str, event: Any
+) -> None:
+    picky = type("Picky", (Store,), {method: raising(method)})
+    script = listed(pod("a")).watches([event, STAY], [STAY]).lists(pod_list(pod("z"), rv="20"))
+    store = picky(Unstructured)
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(10)
+        assert contents(store) == {"z": "1"}
+        assert reflector.status().relists == {"store failed": 1}
+        assert reflector.status().errors == {"CacheError": 1}
+
+
+@virtual_time
+async def test_a_bare_target_will_do() -> None:
+    """Five methods, and none of what a store has beside them."""
+    told: list[str] = []
+
+    class Bare:
+        def add(self, obj: Unstructured) -> None:
+            told.append(f"add {obj.name}")
+
+        def update(self, obj: Unstructured) -> None:
+            told.append(f"update {obj.name}")
+
+        def delete(self, obj: Unstructured | DeletedObject[Unstructured]) -> None:
+            told.append(f"delete {obj.name}")
+
+        def replace(self, objects: Any, resource_version: str) -> None:
+            told.append(f"replace {[obj.name for obj in objects]} at {resource_version}")
+
+        def resync(self) -> None:
+            told.append("resync")
+
+    script = listed(pod("a")).watches(
+        [
+            ("ADDED", pod("b", rv="11")),
+            ("MODIFIED", pod("b", rv="12")),
+            bookmark("13"),
+            ("DELETED", poison("a", "14")),
+            STAY,
+        ]
+    )
+    async with reflecting(script, Bare(), resync_period=60):
+        await asyncio.sleep(61)
+    assert told == ["replace ['a'] at 10", "add b", "update b", "delete a", "resync"]
+
+
+@virtual_time
+async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
+    gate = asyncio.Event()
+
+    class Full(Store[Unstructured]):
+        async def room(self) -> None:
+            await gate.wait()
+
+    events = [("ADDED", pod("a", rv="11")), 0.0, ("ADDED", pod("b", rv="12")), STAY]
+    script = listed().watches(events)
+    store = Full(Unstructured)
+    async with reflecting(script, store):
+        await asyncio.sleep(5)
+        assert list(contents(store)) == ["a"]
+        gate.set()
+        await asyncio.sleep(1)
+        assert list(contents(store)) == ["a", "b"]
+
+
+@virtual_time
+async def test_everything_queued_is_applied_before_everything_is_fetched_again() -> None:
+    gate = asyncio.Event()
+
+    class Queue(Store[Unstructured]):
+        async def drained(self) -> None:
+            await gate.wait()
+
+    script = listed()
+    async with reflecting(script, Queue(Unstructured)) as reflector:
+        await asyncio.sleep(5)
+        assert script.trace == []
+        assert reflector.status().phase is Phase.NEW
+        gate.set()
+        await asyncio.sleep(1)
+        assert script.trace == ["list 0", "watch 10"]
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", ["watching", "waiting", "listing", "streaming"])
+@virtual_time
+async def test_it_stops_at_once_wherever_it_is_and_leaves_nothing_open(moment: str) -> None:
+    script = ScriptedSource(streaming=moment == "streaming")
+    if moment == "watching":
+        script.lists(pod_list())
+    elif moment == "waiting":
+        script.lists(TransportError("refused"))
+    reflector: Reflector[Unstructured] = Reflector(script.listwatch, Store())
+    task = asyncio.create_task(reflector.run())
+    await asyncio.sleep(0.1)
+    assert reflector.status().phase == moment
+    before = asyncio.get_running_loop().time()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert asyncio.get_running_loop().time() == before
+    assert task.cancelled()
+    assert script.open == 0
+    assert reflector.status().phase is Phase.STOPPED
+    assert reflector.status().retry_in is None
+
+
+class Stubborn(ScriptedSource):
+    """Its watches make an error of being closed, and of being cancelled."""
+
+    async def _play(self, steps: Any) -> AsyncIterator[Any]:
+        try:
+            async for event in super()._play(steps):
+                yield event
+        finally:
+            raise RuntimeError("I do not close")
+
+
+@virtual_time
+async def test_a_source_that_cannot_even_be_closed_does_not_end_the_reflector() -> None:
+    script = Stubborn().lists(pod_list()).watches([10.0, ("ERROR", status(503))], [STAY])
+    async with reflecting(script) as reflector:
+        await asyncio.sleep(20)
+        assert reflector.status().phase is Phase.WATCHING
+    assert script.trace == ["list 0", "watch 10", "watch 10"]
+
+
+@virtual_time
+async def test_a_source_that_makes_an_error_of_cancellation_cannot_keep_it_alive() -> None:
+    script = Stubborn().lists(pod_list()).watches([STAY])
+    reflector: Reflector[Unstructured] = Reflector(script.listwatch, Store())
+    task = asyncio.create_task(reflector.run())
+    await asyncio.sleep(1)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    task.cancel()
+    assert done
+    assert task.cancelled()
+    assert reflector.status().phase is Phase.STOPPED

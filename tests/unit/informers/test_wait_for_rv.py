@@ -1,0 +1,195 @@
+"""Reading one's own writes: a latch that is set when the store has come as far as a version."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kinform import Client
+from kinform.api import GVR
+from kinform.errors import CacheError
+from kinform.informers import (
+    DynamicSharedInformerFactory,
+    Latch,
+    ListWatch,
+    SharedIndexInformer,
+)
+from kinform.informers._awaited_versions import AwaitedVersions, oldest
+from kinform.objects import Unstructured
+from kinform.testing import ApiServer, faults
+from tests.contract.informer_sources import QUICK, LoggedSource, informer_of
+
+MAPS = GVR("", "v1", "configmaps")
+
+
+class Part:
+    def __init__(self, name: str = "", resource_version: str = "") -> None:
+        self.name = name
+        self.resource_version = resource_version
+
+
+@pytest.fixture
+async def client(kinform_api: ApiServer) -> AsyncIterator[Client]:
+    async with Client(kinform_api.config) as client:
+        yield client
+
+
+def config_map(name: str, namespace: str = "default") -> dict[str, object]:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+async def test_a_write_can_be_read_when_its_version_has_come(client: Client) -> None:
+    source = ListWatch.for_resource(client, MAPS, namespace="default")
+    async with SharedIndexInformer(source) as informer:
+        await informer.has_synced
+        for number in range(20):
+            created = await client.create(Unstructured(config_map(f"map-{number}")))
+            await informer.wait_for_rv(created.resource_version)
+            assert informer.indexer.get_by_key(f"default/map-{number}") is not None
+            changed = await client.patch(MAPS, f"map-{number}", {"data": {"n": "1"}})
+            await informer.wait_for_rv(changed.resource_version)
+            found = informer.indexer.get_by_key(f"default/map-{number}")
+            assert found is not None
+            assert found["data"] == {"n": "1"}
+
+
+async def test_a_deletion_has_come_when_a_later_version_has() -> None:
+    source = LoggedSource("a")
+    async with informer_of(source) as informer:
+        await informer.has_synced
+        source.delete("a")
+        await informer.wait_for_rv(source.version)
+        assert informer.indexer.list() == []
+        assert informer.last_sync_resource_version == "2"
+
+
+async def test_what_is_there_already_needs_no_waiting() -> None:
+    source = LoggedSource("a", "b", "c")
+    async with informer_of(source) as informer:
+        await informer.has_synced
+        assert informer.wait_for_rv("2")
+        assert informer.wait_for_rv("3")
+        assert not informer.wait_for_rv("4")
+
+
+async def test_it_can_be_asked_for_before_the_start_and_waited_for_in_a_thread() -> None:
+    source = LoggedSource("a")
+    informer = informer_of(source)
+    latch = informer.wait_for_rv("1")
+    waited: list[bool] = []
+    thread = threading.Thread(target=lambda: waited.append(latch.wait(20)))
+    thread.start()
+    assert not latch
+    async with informer:
+        await asyncio.to_thread(thread.join, 20)
+
+    assert waited == [True]
+
+
+async def test_a_bookmark_and_a_list_carry_the_version_on_as_events_do() -> None:
+    source = LoggedSource("a")
+    async with informer_of(source) as informer:
+        await informer.has_synced
+        source.bookmark()
+        await informer.wait_for_rv("2")
+        source.update("a", missed=True)
+        source.forget_history()
+        await informer.wait_for_rv("4")
+        found = informer.indexer.get_by_key("default/a")
+        assert found is not None
+        assert found.resource_version == "3"
+
+
+async def test_versions_without_order_cannot_be_waited_for(
+    kinform_api: ApiServer, client: Client
+) -> None:
+    kinform_api.faults.inject(
+        faults.opaque_resource_versions("rv-"), resource="configmaps", times=None
+    )
+    kinform_api.create(config_map("a"))
+    source = ListWatch.for_resource(client, MAPS, namespace="default")
+    async with SharedIndexInformer(source, options=QUICK) as informer:
+        await informer.has_synced
+        version = informer.last_sync_resource_version
+        assert version.startswith("rv-")
+        with pytest.raises(CacheError, match="is not a number"):
+            informer.wait_for_rv(version)
+
+
+async def test_versions_beyond_64_bits_have_their_order_too(
+    kinform_api: ApiServer, client: Client
+) -> None:
+    kinform_api.faults.inject(faults.huge_resource_versions(), resource="configmaps", times=None)
+    source = ListWatch.for_resource(client, MAPS, namespace="default")
+    async with SharedIndexInformer(source, options=QUICK) as informer:
+        await informer.has_synced
+        before = int(informer.last_sync_resource_version)
+        assert before > 1 << 64
+        later = informer.wait_for_rv(str(before + 1))
+        assert not later
+        kinform_api.create(config_map("a"))
+        await later
+
+
+async def test_a_namespace_can_be_waited_for_alone(kinform_api: ApiServer, client: Client) -> None:
+    kinform_api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+    factory = DynamicSharedInformerFactory(client, namespace=["default", "other"])
+    maps = factory.for_resource(MAPS).informer
+    async with factory:
+        await factory.wait_for_cache_sync(timeout=20)
+        kinform_api.create(config_map("a"))
+        version = kinform_api.resource_version
+        everywhere = maps.wait_for_rv(version)
+        await maps.wait_for_rv(version, namespace="default")
+        # The other one has had neither an event nor a bookmark.
+        assert not everywhere
+        assert not maps.wait_for_rv(version, namespace="other")
+        kinform_api.create(config_map("b", "other"))
+        await everywhere
+        with pytest.raises(CacheError, match="no namespace 'third', only default, other"):
+            maps.wait_for_rv(version, namespace="third")
+
+
+async def test_an_informer_of_all_namespaces_has_them_all() -> None:
+    source = LoggedSource("a")
+    async with informer_of(source) as informer:
+        await informer.wait_for_rv("1", namespace="whichever")
+
+
+def test_who_gave_up_waiting_is_forgotten() -> None:
+    part = Part(resource_version="1")
+    awaited = AwaitedVersions("pods", [part])
+    latch: Latch | None = awaited.latch("5", None)
+    reference = weakref.ref(latch) if latch is not None else None
+    assert reference is not None
+
+    latch = None
+    gc.collect()
+
+    assert reference() is None
+    part.resource_version = "6"
+    awaited.look()
+
+
+def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
+    part = Part()
+    awaited = AwaitedVersions("pods", [part])
+    latches = {version: awaited.latch(version, None) for version in ("9", "10", "11")}
+    for version, come in (("8", []), ("10", ["9", "10"]), ("100", ["9", "10", "11"])):
+        part.resource_version = version
+        awaited.look()
+        assert [each for each, latch in latches.items() if latch] == come
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [(["5"], "5"), (["10", "9"], "9"), (["9", "10", "11"], "9"), (["9", ""], ""), (["", "9"], "")],
+)
+def test_the_oldest_of_several_versions_speaks_for_all(versions: list[str], expected: str) -> None:
+    assert oldest(versions) == expected
