@@ -353,9 +353,8 @@ class _OpenWatch:
             yield _error_event(self._trouble)
             return
         if self._trouble == "replayed":
-            for thing in server.state(self._question).values():
+            for thing in server.state(self._question, self._position).values():
                 yield _event("ADDED", thing)
-            self._position = server.version
         async for event in self._follow():
             yield event
 

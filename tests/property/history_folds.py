@@ -51,6 +51,10 @@ class Fold:
 
     Additions are of unknown keys, updates and deletions of known ones; an update starts from what
     was told last; the versions of one object never go back, and none is told twice.
+
+    Attributes:
+        forgives_late_tombstones: An unreadable deletion right behind a readable one of the same
+            key may be told as well, as the end of what ended already.
     """
 
     def __init__(self, name: str, manner: Manner) -> None:
@@ -60,6 +64,7 @@ class Fold:
         self.heard: list[Heard] = []
         self.broken_promises: list[str] = []
         self.is_over = False
+        self.forgives_late_tombstones = False
         self._newest: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -93,6 +98,8 @@ class Fold:
             told = self.believed.pop(gone.key, None)
             last = None if gone.object is None else Known.of(gone.object)
             if told is None:
+                if self.forgives_late_tombstones and gone.final_state_unknown:
+                    return
                 self._complain(f"DELETED {gone.key} {last}, which is not known")
             elif last is None or last.uid != told.uid or last.version < told.version:
                 self._complain(f"DELETED {gone.key} {last}, and told was {told}")

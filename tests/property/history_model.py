@@ -41,6 +41,9 @@ class ModelWorld(World):
         self.server.put(namespace, name, app)
 
     def poison(self, namespace: str, name: str, app: str) -> None:
+        self.forgives_late_tombstones = True
+        for listener in self.listeners:
+            listener.fold.forgives_late_tombstones = True
         self.server.put(namespace, name, app, poisoned=True)
 
     def delete(self, namespace: str, name: str) -> None:

@@ -114,6 +114,7 @@ class World(ABC):
         self.transformed: Counter[tuple[str, str]] = Counter()
         self.listeners: list[Listener] = []
         self.gone: list[Listener] = []
+        self.forgives_late_tombstones = False
         self._absent: list[str] = []
         self._joined = 0
 
@@ -225,7 +226,9 @@ class World(ABC):
     def _new_fold(self, kind: str, manner: Manner) -> Fold:
         self._joined += 1
         hasty = replace(manner, pace=manner.pace * self.haste)
-        return Fold(f"{kind} {self._joined}", hasty)
+        fold = Fold(f"{kind} {self._joined}", hasty)
+        fold.forgives_late_tombstones = self.forgives_late_tombstones
+        return fold
 
     # -- writes that all servers have --------------------------------------------------------
 

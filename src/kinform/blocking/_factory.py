@@ -51,6 +51,7 @@ class BlockingFactory(Doors, Generic[T]):
     The informers and listers that it hands out are those of ``kinform`` itself: registering,
     reading and stopping need no door, and what is to be waited for is a ``Latch``. It runs on its
     client's loop thread; ``def`` handlers have threads of their own, ``async def`` ones run there.
+    Hold on to it: when nobody does, its informers stop, though somebody may still read them.
     """
 
     _inner: InformerFactory[T]
@@ -93,7 +94,16 @@ class BlockingFactory(Doors, Generic[T]):
     wait_for_cache_sync = door(InformerFactory.wait_for_cache_sync)
 
     def shutdown(self) -> None:
-        """Stop all informers; return when no task and no thread is left. Idempotent."""
+        """Stop all informers, and return when no task and no thread is left.
+
+        Idempotent, and several threads may do it at once: all wait. Does nothing in a fork.
+
+        Raises:
+            StateError: One cannot wait on this thread: it runs an event loop. Nothing is done.
+        """
+        loop = self._owned.loop
+        if loop.is_running:
+            loop.run(self._inner.shutdown())
         self._owned.close()
 
     def __enter__(self) -> Self:

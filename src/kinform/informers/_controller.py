@@ -36,7 +36,7 @@ class ControllerConfig(Generic[T]):
         queue: Between the two; made if it is left out.
         full_resync_period: Seconds between resyncs of the queue; 0 for never.
         should_resync: Asked each time whether to.
-        admission, on_watch_error, options, metrics: See ``Reflector``.
+        admission, resource_version, on_watch_error, options, metrics: See ``Reflector``.
     """
 
     source: ListWatch[T]
@@ -46,6 +46,7 @@ class ControllerConfig(Generic[T]):
     full_resync_period: float = 0.0
     should_resync: Callable[[], bool] | None = None
     admission: Admission[T] | None = None
+    resource_version: str = ""
     on_watch_error: Callable[[WatchFailure], object] | None = None
     options: ReflectorOptions | None = None
     metrics: Metrics = NO_METRICS
@@ -63,6 +64,7 @@ class Controller(Generic[T]):
             self.queue,
             name=self.name,
             admission=config.admission,
+            resource_version=config.resource_version,
             resync_period=config.full_resync_period,
             should_resync=config.should_resync,
             on_watch_error=config.on_watch_error,

@@ -92,6 +92,7 @@ class Reflector(Generic[T]):
         store: What to fill.
         name: How it is called in logs and errors.
         admission: Prepares the objects: transform, quarantine, and bytes kept from before.
+        resource_version: What the store is as of, if it was filled before: no list may be older.
         resync_period: Seconds between calls of the store's ``resync``; 0 for never.
         should_resync: Asked each time whether to.
         on_watch_error: Hears every lost connection and refusal.
@@ -106,6 +107,7 @@ class Reflector(Generic[T]):
         *,
         name: str = "",
         admission: Admission[T] | None = None,
+        resource_version: str = "",
         resync_period: float = 0.0,
         should_resync: Callable[[], bool] | None = None,
         on_watch_error: Callable[[WatchFailure], object] | None = None,
@@ -131,7 +133,7 @@ class Reflector(Generic[T]):
         self._room: Callable[[], Any] | None = getattr(store, "room", None)
         self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
 
-        self._vitals = Vitals()
+        self._vitals = Vitals(resource_version=resource_version)
         self._recovery = Recovery(self.name, self._vitals, options.backoff(), metrics)
         self.set_watch_error_handler(on_watch_error)
         self._taking = Taking(self.name, store, self._admission, self._vitals)

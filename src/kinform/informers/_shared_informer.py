@@ -91,7 +91,8 @@ class SharedIndexInformer(Running, Generic[T]):
         sources = _check_sources(source)
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
-        _check_error_handler(on_watch_error)
+        _check_plain("on_watch_error", on_watch_error)
+        _check_plain("transform", transform)
         form = sources[0].form
         super().__init__(name or sources[0].name)
         self.form = form
@@ -286,8 +287,10 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             AlreadyStartedError: There may be objects in the store already.
+            ConfigError: It is a coroutine function, which nobody would await.
         """
         self._require_never_started("the transform")
+        _check_plain("transform", transform)
         self._transform = transform
 
     def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
@@ -298,7 +301,7 @@ class SharedIndexInformer(Running, Generic[T]):
             ConfigError: It is a coroutine function, which nobody would await.
         """
         self._require_never_started("the watch error handler")
-        _check_error_handler(handler)
+        _check_plain("on_watch_error", handler)
         self._on_watch_error = handler
 
     # -- life --------------------------------------------------------------------------------
@@ -340,6 +343,8 @@ class SharedIndexInformer(Running, Generic[T]):
                     known=self.indexer.table,
                     quarantine=self._quarantine,
                 ),
+                # After a restart: what handlers have heard must not be taken back.
+                resource_version=part.resource_version,
                 on_watch_error=self._on_watch_error,
                 options=self._options,
                 metrics=self._metrics,
@@ -480,8 +485,8 @@ def _check_sources(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWa
     return sources
 
 
-def _check_error_handler(handler: Callable[[WatchFailure], object] | None) -> None:
-    if handler is not None and is_async_callable(handler):
+def _check_plain(option: str, function: Callable[..., object] | None) -> None:
+    if function is not None and is_async_callable(function):
         raise ConfigError(
-            "on_watch_error is called, not awaited: pass a plain function (it may start a task)"
+            f"{option} is called, not awaited: pass a plain def (it may start a task)"
         )

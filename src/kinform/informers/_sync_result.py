@@ -22,14 +22,23 @@ _PATIENCE = 10.0
 class SyncResult(Mapping[str, SyncStatus]):
     """By informer, whether it has synced and why not. True if all have.
 
-    ``result[gvr]`` works as well as ``result["apps/v1/deployments"]``.
+    ``result[gvr]`` works as well as ``result["apps/v1/deployments"]``. What an informer is limited
+    to is part of its name, as in ``v1/pods in default``, and may be left out if that leaves one.
     """
 
     def __init__(self, statuses: Mapping[str, SyncStatus]) -> None:
         self._statuses = dict(statuses)
 
     def __getitem__(self, resource: str | GVR) -> SyncStatus:
-        return self._statuses[str(resource)]
+        name = str(resource)
+        if name in self._statuses:
+            return self._statuses[name]
+        limited = [
+            each for each in self._statuses if each.startswith((f"{name} in ", f"{name} where "))
+        ]
+        if len(limited) != 1:
+            raise KeyError(f"{name}: there is {', '.join(limited or self) or 'nothing'}")
+        return self._statuses[limited[0]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._statuses)

@@ -110,9 +110,10 @@ class Taking(Generic[T]):
 
     def _delete_by_key(self, key: str) -> None:
         """The server says that it is gone, in words that cannot be read or transformed."""
-        known = self._admission.last_good(key)
         try:
-            self._store.delete(DeletedObject(key, known, final_state_unknown=True))
+            # Without a state: the store knows its last one better than anybody who looks now,
+            # before what is queued has come to it.
+            self._store.delete(DeletedObject(key, None, final_state_unknown=True))
         except Exception as error:  # the store may be anybody's
             raise self._store_failed(key, error) from error
         self._admission.quarantine.release(key)

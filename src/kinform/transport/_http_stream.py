@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, not_connected, translated
 from kinform.transport._http_body import Body, Head, MalformedAnswerError, read_head
+from kinform.transport._pacing import Pacing
 from kinform.transport._sockets import CONNECT_TIMEOUT, connected_socket
 
 # What one read gives at most. With TLS asyncio holds up to 256 KiB when the other side says
@@ -36,6 +37,7 @@ class HttpStream(asyncio.BufferedProtocol):
         self._pieces: list[bytes] = []
         self._waiting_size = 0
         self._transport: asyncio.Transport | None = None
+        self._pacing: Pacing | None = None
         self._is_paused = False
         self._head: Head | None = None
         self._body: Body | None = None
@@ -47,6 +49,7 @@ class HttpStream(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._pacing = Pacing(transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Never empty: what cannot be digested yet is a few lines of a head or of framing.
@@ -54,6 +57,8 @@ class HttpStream(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self._filled += nbytes
+        if self._pacing is not None:
+            self._pacing.read(nbytes)
         try:
             self._digest()
         except MalformedAnswerError as error:
@@ -64,6 +69,8 @@ class HttpStream(asyncio.BufferedProtocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._pacing is not None:
+            self._pacing.stop()
         if exc is not None:
             self._fail(exc)
         elif self._body is None:

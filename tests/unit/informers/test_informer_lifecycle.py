@@ -435,14 +435,20 @@ async def test_the_error_handler_hears_of_a_lost_watch_where_it_was(
     assert [each.attempts for each in told] == [1, 2]
 
 
-def test_an_error_handler_that_nobody_would_await_is_refused() -> None:
+def test_what_nobody_would_await_is_refused() -> None:
     async def hear(failure: WatchFailure) -> None: ...
+
+    async def transform(obj: Unstructured) -> None: ...
 
     informer = informer_of(LoggedSource())
     with pytest.raises(ConfigError, match="on_watch_error"):
         informer.set_watch_error_handler(hear)
     with pytest.raises(ConfigError, match="on_watch_error"):
         informer_of(LoggedSource(), on_watch_error=hear)
+    with pytest.raises(ConfigError, match="transform"):
+        informer.set_transform(transform)  # type: ignore[arg-type]  # what mypy would tell as well
+    with pytest.raises(ConfigError, match="transform"):
+        informer_of(LoggedSource(), transform=transform)
 
 
 async def test_a_source_without_versions_has_none() -> None:

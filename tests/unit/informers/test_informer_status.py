@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,12 +16,14 @@ from kinform.errors import ApiError, ForbiddenError
 from kinform.informers import (
     DynamicSharedInformerFactory,
     InformerStatus,
+    Lister,
     ListWatch,
     Phase,
     ReflectorOptions,
     SharedIndexInformer,
     SyncMode,
     SyncStatus,
+    label_index,
 )
 from kinform.informers._informer_status import worst
 from kinform.informers._vitals import Vitals
@@ -168,6 +172,44 @@ async def test_a_handler_that_falls_behind_shows_how_far_and_since_when() -> Non
     assert (stats.depth, stats.processed) == (2, 0)
     assert stats.age > 0
     assert stats.bytes > 0
+
+
+async def test_any_thread_may_look_while_everything_changes() -> None:
+    source = LoggedSource()
+    informer = informer_of(source, indexers={"app": label_index("app")})
+    lister = Lister(informer.indexer, Unstructured, "pods")
+    finished, problems, looks = threading.Event(), list[BaseException](), Counter[str]()
+
+    def look(name: str) -> None:
+        try:
+            while not finished.is_set():
+                status = informer.status()
+                assert status.bytes >= 0
+                names = [each.name for each in lister.namespace("default").list("!app")]
+                assert names == sorted(names)
+                informer.is_fresh(1.0)
+                repr(informer)
+                looks[name] += 1
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=look, args=(name,)) for name in "ab"]
+    async with informer:
+        await informer.has_synced
+        for thread in threads:
+            thread.start()
+        for number in range(2000):
+            source.add(f"n{number % 300}", uid=str(number % 7))
+            if number % 10 == 0:
+                await asyncio.sleep(0)
+            if number % 200 == 199:
+                source.forget_history()
+        await wait_until(lambda: len(looks) == 2)
+        finished.set()
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+
+    assert problems == []
 
 
 # -- freshness -------------------------------------------------------------------------------

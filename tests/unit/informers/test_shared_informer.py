@@ -249,6 +249,28 @@ async def test_after_a_waited_removal_nothing_is_told_and_nobody_is_listed() -> 
     assert gone.lines == ["add a@1 initial"]
 
 
+@pytest.mark.parametrize("is_async", [False, True], ids=["def", "async def"])
+async def test_a_handler_may_register_another_and_remove_itself(is_async: bool) -> None:
+    source = LoggedSource("a")
+    informer = informer_of(source)
+    follower = Recorder()
+
+    def hand_over(obj: Unstructured) -> None:
+        informer.add_event_handler(follower)
+        registration.remove()
+
+    async def hand_over_in_a_task(obj: Unstructured) -> None:
+        hand_over(obj)
+
+    registration = informer.add_event_handler(on_add=hand_over_in_a_task if is_async else hand_over)
+    async with informer:
+        await registration.stopped
+        source.add("b")
+        told = await follower.until("add b@2")
+
+    assert told == ["add a@1 initial", "add b@2"]
+
+
 # -- policies --------------------------------------------------------------------------------
 
 
@@ -281,6 +303,19 @@ async def test_a_blocking_handler_holds_the_store_back_and_loses_nothing() -> No
         assert len(informer.indexer) == 3000
 
     assert told == [f"{number:02}-{more:02}" for number in range(30) for more in range(100)]
+
+
+async def test_who_comes_late_and_blocks_has_all_there_was_and_holds_up_what_comes() -> None:
+    source = LoggedSource(*(f"n{number}" for number in range(500)))
+    recorder = AsyncRecorder()
+    async with informer_of(source) as informer:
+        await informer.has_synced
+        registration = informer.add_event_handler(recorder, policy="block", capacity=1)
+        source.add("end")
+        await registration.has_synced
+        told = await recorder.until("add end@501")
+
+    assert len(told) == 501
 
 
 async def test_a_coalescing_handler_is_told_the_outcome_alone() -> None:

@@ -1,0 +1,62 @@
+"""How much a connection brings at a time in; how much to wait for before it is read again out.
+
+A server that streams many objects sends each as it is written, and a reader that is faster than
+it would wake for every few of them: for 20 000 pods, half of the CPU went into waking up
+(benchmarks/run.py --only sync). So while much comes at once, the system is told to wait for more,
+but never for longer than a few milliseconds. A quiet stream is not delayed at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+# A read of this size is a stream in full flow; single events are smaller.
+_FULL_FLOW = 64 * 1024
+# What asyncio reads at most in one go.
+_WORTH_WAITING_FOR = 256 * 1024
+# The longest that data may lie in the socket for the sake of more.
+_PATIENCE = 0.004
+
+_LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
+
+
+class Pacing:
+    """Sets the low-water mark of one connection. Without effect where systems have none."""
+
+    def __init__(self, transport: asyncio.BaseTransport) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._socket: Any = transport.get_extra_info("socket")
+        self._until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def read(self, size: int) -> None:
+        """So much was read in one go."""
+        if size < _FULL_FLOW or self._socket is None or _LOW_WATER is None:
+            return
+        self._until = self._loop.time() + _PATIENCE
+        if self._timer is None:
+            self._set_low_water(_WORTH_WAITING_FOR)
+            self._timer = self._loop.call_at(self._until, self._look)
+
+    def stop(self) -> None:
+        """Let the connection be as it was. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._set_low_water(1)
+
+    def _look(self) -> None:
+        if self._loop.time() < self._until:
+            self._timer = self._loop.call_at(self._until, self._look)
+            return
+        self._timer = None
+        # What lies there is reported at once.
+        self._set_low_water(1)
+
+    def _set_low_water(self, size: int) -> None:
+        assert _LOW_WATER is not None
+        with suppress(OSError):  # it is closed, or the system will not have it
+            self._socket.setsockopt(socket.SOL_SOCKET, _LOW_WATER, size)
