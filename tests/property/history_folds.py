@@ -53,8 +53,7 @@ class Fold:
     was told last; the versions of one object never go back, and none is told twice.
 
     Attributes:
-        forgives_late_tombstones: An unreadable deletion right behind a readable one of the same
-            key may be told as well, as the end of what ended already.
+        is_closed: Nobody may tell it anything now.
     """
 
     def __init__(self, name: str, manner: Manner) -> None:
@@ -63,8 +62,7 @@ class Fold:
         self.believed: dict[str, Known] = {}
         self.heard: list[Heard] = []
         self.broken_promises: list[str] = []
-        self.is_over = False
-        self.forgives_late_tombstones = False
+        self.is_closed = False
         self._newest: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -98,8 +96,6 @@ class Fold:
             told = self.believed.pop(gone.key, None)
             last = None if gone.object is None else Known.of(gone.object)
             if told is None:
-                if self.forgives_late_tombstones and gone.final_state_unknown:
-                    return
                 self._complain(f"DELETED {gone.key} {last}, which is not known")
             elif last is None or last.uid != told.uid or last.version < told.version:
                 self._complain(f"DELETED {gone.key} {last}, and told was {told}")
@@ -124,8 +120,8 @@ class Fold:
         self.broken_promises.append(f"{self.name}: {complaint}")
 
     def note_call(self) -> None:
-        if self.is_over:
-            self._complain("was called after it was gone")
+        if self.is_closed:
+            self._complain("was called after it was gone, or while the informer was stopped")
 
 
 class OnThread:

@@ -34,17 +34,24 @@ class ModelWorld(World):
     def start(self) -> None:
         if not self.informer.is_running:
             self._starts += 1
-            self.server.lag = 0
         super().start()
 
     def put(self, namespace: str, name: str, app: str) -> None:
         self.server.put(namespace, name, app)
 
     def poison(self, namespace: str, name: str, app: str) -> None:
-        self.forgives_late_tombstones = True
-        for listener in self.listeners:
-            listener.fold.forgives_late_tombstones = True
         self.server.put(namespace, name, app, poisoned=True)
+
+    def poisoned_rush(
+        self, namespace: str, name: str, writes: Sequence[tuple[str, bool] | None]
+    ) -> None:
+        """A rush of which some versions cannot be read."""
+        for write in writes:
+            if write is None:
+                self.server.delete(namespace, name)
+            else:
+                app, poisoned = write
+                self.server.put(namespace, name, app, poisoned=poisoned)
 
     def delete(self, namespace: str, name: str) -> None:
         self.server.delete(namespace, name)
@@ -53,10 +60,14 @@ class ModelWorld(World):
         self.server.compact()
 
     def fall_behind(self, versions: int) -> None:
-        # The first list of a run may come from any cache. One that is behind what an informer had
-        # before it was stopped would take it back, so this is for its first run alone.
-        if self._starts == 1:
-            self.server.lag = versions
+        """Answer from an old cache, which may be behind what an informer had before a stop."""
+        self.server.lag = versions
+
+    async def restart_behind(self, versions: int) -> None:
+        """Stop, and come back where a cache is older than the store."""
+        await self.stop()
+        self.fall_behind(versions)
+        self.start()
 
     def hide_expiry(self, hide: bool) -> None:
         self.server.hides_expiry = hide
@@ -108,6 +119,8 @@ class ModelWorld(World):
         return known, {key for key, thing in things.items() if thing.poisoned}
 
     async def settle(self) -> str:
+        # A cache that is behind catches up, but not before somebody has asked it.
+        await asyncio.sleep(5)
         self.server.lag = 0
         difference = await _wait_out(lambda: self.difference() or self._behind())
         difference = difference or self.difference_of_threads()

@@ -114,8 +114,6 @@ class World(ABC):
         self.transformed: Counter[tuple[str, str]] = Counter()
         self.listeners: list[Listener] = []
         self.gone: list[Listener] = []
-        self.forgives_late_tombstones = False
-        self._absent: list[str] = []
         self._joined = 0
 
     def _mark(self, obj: Unstructured) -> None:
@@ -160,38 +158,27 @@ class World(ABC):
 
     def start(self) -> None:
         if not self.informer.is_running:
+            for listener in self.listeners:
+                listener.fold.is_closed = False
             self.informer.start()
             self._open_events()
-            absent, self._absent = self._absent, []
-            for kind in absent:
-                self.join(kind)
 
     async def stop(self) -> None:
-        """Wherever it is. What waits in mailboxes is discarded, so handlers have to come anew."""
+        """Wherever it is. Handlers stay, and hear after a start what they have not been told yet;
+        streams of events end."""
         if not self.informer.is_running:
             return
         self.informer.stop()
         await self.informer.stopped
         # What was transformed and had not reached the store is transformed anew.
-        self.transformed.clear()
+        stored = {(obj.uid, obj.resource_version) for obj in self.informer.store.list()}
+        self.transformed = Counter({each: self.transformed[each] for each in stored})
         for listener in self.listeners:
             if listener.reading is not None:
                 await listener.reading
-            else:
-                await self._dismiss(listener)
-                self._absent.append(listener.kind)
-        self.listeners = []
-
-    async def stop_at_rest(self) -> None:
-        """When there is nothing left to tell: then handlers stay, and hear the rest later."""
-        if not self.informer.is_running:
-            return
-        await self.catch_up()
-        self.informer.stop()
-        await self.informer.stopped
-        for listener in self.listeners:
-            if listener.reading is not None:
-                await listener.reading
+            # In virtual time a stop does not wait until a thread has returned from its last call.
+            listener.fold.is_closed = not listener.on_thread
+        self.gone += [each for each in self.listeners if each.reading is not None]
         self.listeners = [each for each in self.listeners if each.reading is None]
 
     def join(self, kind: str) -> None:
@@ -215,7 +202,7 @@ class World(ABC):
         assert listener.registration is not None
         listener.registration.remove()
         await listener.registration.stopped
-        listener.fold.is_over = True
+        listener.fold.is_closed = True
         self.gone.append(listener)
 
     def _open_events(self) -> None:
@@ -226,9 +213,7 @@ class World(ABC):
     def _new_fold(self, kind: str, manner: Manner) -> Fold:
         self._joined += 1
         hasty = replace(manner, pace=manner.pace * self.haste)
-        fold = Fold(f"{kind} {self._joined}", hasty)
-        fold.forgives_late_tombstones = self.forgives_late_tombstones
-        return fold
+        return Fold(f"{kind} {self._joined}", hasty)
 
     # -- writes that all servers have --------------------------------------------------------
 

@@ -75,9 +75,9 @@ lives = st.one_of(
     steps("join", st.sampled_from(sorted(LISTENINGS))),
     steps("leave"),
     steps("stop"),
-    steps("stop_at_rest"),
     steps("start"),
 )
+model_lives = st.one_of(lives, steps("restart_behind", st.integers(1, 4)))
 waits = steps("catch_up")
 model_waits = st.one_of(
     waits,
@@ -86,6 +86,12 @@ model_waits = st.one_of(
 )
 model_troubles = st.one_of(
     steps("poison", namespaces, names, apps),
+    steps(
+        "poisoned_rush",
+        namespaces,
+        names,
+        st.lists(st.none() | st.tuples(apps, st.booleans()), min_size=2, max_size=6),
+    ),
     steps("compact"),
     steps("fall_behind", st.integers(0, 4)),
     steps("hide_expiry", st.booleans()),
@@ -120,7 +126,7 @@ embedded_waits = st.one_of(waits, steps("pause", st.sampled_from([0.0, 0.01, 0.0
     transforms=st.booleans(),
     slow=st.booleans(),
     before=st.lists(writes, max_size=8),
-    acts=acts_of(st.one_of(*[writes] * 4, *[model_waits] * 2, model_troubles, lives)),
+    acts=acts_of(st.one_of(*[writes] * 4, *[model_waits] * 2, model_troubles, model_lives)),
 )
 def test_whatever_happens_the_store_and_every_handler_end_up_with_the_truth(
     shape: str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -15,6 +14,7 @@ from kinform.informers._latch import Latch
 from kinform.informers._listwatch import ListWatch
 from kinform.informers._reflector import Reflector
 from kinform.informers._reflector_options import ReflectorOptions
+from kinform.informers._target import TargetFailedError
 from kinform.informers._vitals import WatchFailure
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
@@ -53,7 +53,11 @@ class ControllerConfig(Generic[T]):
 
 
 class Controller(Generic[T]):
-    """Runs a reflector into a queue, and the queue into a function. Runs once."""
+    """Runs a reflector into a queue, and the queue into a function. Runs once.
+
+    Both in one task: what a batch of the watch puts in is processed before the next is read, so
+    the queue is as long as one batch, and who is slow holds back the server and not the memory.
+    """
 
     def __init__(self, config: ControllerConfig[T]) -> None:
         self.config = config
@@ -61,7 +65,7 @@ class Controller(Generic[T]):
         self.queue = config.queue if config.queue is not None else DeltaFIFO(name=self.name)
         self.reflector = Reflector(
             config.source,
-            self.queue,
+            _Processing(self.queue, config.process),
             name=self.name,
             admission=config.admission,
             resource_version=config.resource_version,
@@ -91,20 +95,33 @@ class Controller(Generic[T]):
         if self._started:
             raise AlreadyStartedError(f"controller {self.name} ran before; make another one")
         self._started = True
-        reflecting = asyncio.create_task(self.reflector.run(), name=f"reflector {self.name}")
-        processing = asyncio.create_task(self._process(), name=f"queue {self.name}")
-        tasks = (reflecting, processing)
         try:
-            # Neither of the two returns: the first to end has failed.
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                await task
+            await self.reflector.run()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             self.queue.close()
 
-    async def _process(self) -> None:
-        while True:
-            await self.queue.pop(self.config.process, limit=_BATCH)
+
+class _Processing(Generic[T]):
+    """The queue as a reflector's target, emptied after each batch."""
+
+    def __init__(
+        self, queue: DeltaFIFO[T], process: Callable[[Deltas[T]], Awaitable[object] | object]
+    ) -> None:
+        self._queue = queue
+        self._process = process
+        # The queue's own methods: this stands in the way of nothing.
+        self.add = queue.add
+        self.update = queue.update
+        self.delete = queue.delete
+        self.replace = queue.replace
+        self.resync = queue.resync
+        self.bookmark = queue.bookmark
+
+    async def room(self) -> None:
+        try:
+            while len(self._queue):
+                await self._queue.pop(self._process, limit=_BATCH)
+        except Exception as error:
+            raise TargetFailedError(str(error)) from error
+
+    drained = room

@@ -165,6 +165,11 @@ class Dispatcher(Generic[T]):
         times = (each.next_resync for each in self._present())
         return min((time for time in times if time is not None), default=None)
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether ``room`` would wait."""
+        return any(each.mailbox.room() is not None for each in self._present())
+
     async def room(self) -> None:
         """Return when no mailbox of those who chose to block is full."""
         while True:

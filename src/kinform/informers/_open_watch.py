@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 from kinform.client import Frame
 from kinform.errors import WatchSilenceError
+from kinform.informers._alarm import Alarm
 
 logger = logging.getLogger("kinform.reflector")
 
@@ -68,6 +69,7 @@ class OpenWatch:
         self.opened_from = resource_version
         self._opened_at = 0.0
         self._watching_since = 0.0
+        self._alarm = Alarm()
         self.events = 0
 
     async def open(self) -> None:
@@ -114,7 +116,7 @@ class OpenWatch:
         try:
             if limit <= 0:
                 raise TimeoutError
-            async with asyncio.timeout(limit):
+            with self._alarm.set(limit):
                 return await anext(self._batches, None)
         except TimeoutError as error:
             if limit == learned:
@@ -129,6 +131,7 @@ class OpenWatch:
     async def close(self) -> None:
         if self._batches is not None:
             self._batches = None
+            self._alarm.stop()
             try:
                 await self._stream.__aexit__(None, None, None)
             except Exception:  # it is over, however it takes that

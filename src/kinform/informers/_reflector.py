@@ -28,7 +28,7 @@ from kinform.informers._quarantine import QuarantinedObject
 from kinform.informers._recovery import Recovery
 from kinform.informers._reflector_options import ReflectorOptions
 from kinform.informers._taking import FROM_ANYWHERE, Taking
-from kinform.informers._target import Target
+from kinform.informers._target import Target, TargetFailedError
 from kinform.informers._vitals import (
     Phase,
     ReflectorStatus,
@@ -144,6 +144,7 @@ class Reflector(Generic[T]):
         self._was_paged = False
         self._healthy = False
         self._just_listed = False
+        self._fault: BaseException | None = None
         self._steps = {
             Phase.NEW: self._begin,
             Phase.STREAMING: self._stream,
@@ -187,19 +188,28 @@ class Reflector(Generic[T]):
         loop = asyncio.get_running_loop()
         self._vitals.clock = loop.time
         self._vitals.phase_since = loop.time()
-        resync = asyncio.create_task(self._resync()) if self._resync_period else None
+        me = asyncio.current_task()
+        assert me is not None  # a coroutine that runs on a loop is a task's
+        resync = asyncio.create_task(self._resync(me)) if self._resync_period else None
         phase = Phase.NEW
         try:
             while True:
                 self._vitals.enter(phase)
                 try:
                     phase = await self._steps[phase]()
+                except TargetFailedError as failed:
+                    raise failed.__cause__ or failed from None
                 except KinformError as error:
                     phase = await self._recover(phase, error)
                 except Exception as error:  # the source's or the store's code may be anybody's
                     wrapped = WatchError(f"{self.name}: {type(error).__name__}: {error}")
                     wrapped.__cause__ = error
                     phase = await self._recover(phase, wrapped)
+        except asyncio.CancelledError:
+            if self._fault is None:
+                raise
+            me.uncancel()
+            raise self._fault from None
         finally:
             self._vitals.enter(Phase.STOPPED)
             self._vitals.retry_at = None
@@ -282,6 +292,7 @@ class Reflector(Generic[T]):
                 deadline = self._vitals.clock() + _NEXT_SILENCE
         watch.begin(version)
         self._replace(collecting, version, SyncMode.STREAMING, started)
+        await self._make_room()
         return Phase.WATCHING
 
     # -- listing -----------------------------------------------------------------------------
@@ -306,6 +317,7 @@ class Reflector(Generic[T]):
             # It pages even from its cache, or has none: then it can also page later.
             self._was_paged = True
         self._replace(collecting, listed.resource_version, SyncMode.LIST, started)
+        await self._make_room()
         if self._memory.may_stream(self._watch_memory_key):
             return Phase.WATCHING
         return Phase.POLLING
@@ -317,6 +329,10 @@ class Reflector(Generic[T]):
             return _PAGE_SIZE
         # A concrete version is served from the server's cache only if it is asked for in one.
         return None
+
+    async def _make_room(self) -> None:
+        if self._room is not None:
+            await self._room()
 
     async def _poll(self) -> Phase:
         await asyncio.sleep(self._poll_interval * (1 + random.random() / 10))
@@ -390,8 +406,7 @@ class Reflector(Generic[T]):
                     break
                 self._vitals.contact_at = self._vitals.clock()
                 self._taking.take(batch, watch)
-                if self._room is not None:
-                    await self._room()
+                await self._make_room()
         finally:
             self._healthy = watch.watched_for >= _HEALTHY_AFTER
         await self._close_watch()
@@ -416,12 +431,16 @@ class Reflector(Generic[T]):
             self._metrics.watch_closed(self.name, watch.age, watch.events, short)
             await watch.close()
 
-    async def _resync(self) -> None:
+    async def _resync(self, runner: asyncio.Task[Any]) -> None:
         while True:
             await asyncio.sleep(self._resync_period)
             try:
                 if self._should_resync is None or self._should_resync():
                     self._store.resync()
+                    await self._make_room()
+            except TargetFailedError as failed:
+                self._fault = failed.__cause__ or failed
+                runner.cancel()
             except Exception:  # anybody's code; neither the watch nor the next one is to suffer
                 logger.exception("%s: resync failed", self.name)
 

@@ -376,7 +376,7 @@ class SharedIndexInformer(Running, Generic[T]):
                     queue_depth=self._queue_depth,
                     seconds=time.monotonic() - started,
                 )
-        if changes:
+        if changes and self._dispatcher.is_crowded:
             await self._dispatcher.room()
 
     def _note_list(self, part: Part[T]) -> None:

@@ -14,8 +14,8 @@ class Target(Protocol[T_contra]):
     """A ``Store``, a ``DeltaFIFO``, or anything with these methods.
 
     It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
-    ``async room()``, to hold the reflector back; and ``async drained()``, to have it wait for
-    what is queued before everything is fetched again.
+    ``async room()``, called after each batch, to hold the reflector back; and
+    ``async drained()``, to have it wait for what is queued before everything is fetched again.
     """
 
     def add(self, obj: T_contra, /) -> object: ...
@@ -23,3 +23,7 @@ class Target(Protocol[T_contra]):
     def delete(self, obj: T_contra | DeletedObject[T_contra], /) -> object: ...
     def replace(self, objects: Sequence[T_contra], resource_version: str, /) -> object: ...
     def resync(self) -> object: ...
+
+
+class TargetFailedError(Exception):
+    """Raised by a target's ``room`` to end its reflector; ``run`` raises the cause of it."""

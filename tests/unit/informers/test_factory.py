@@ -202,6 +202,7 @@ async def test_with_its_last_user_an_informer_stops_and_who_comes_then_has_a_fre
 
     first.release()
     first.release()  # of no further effect: the other user is still there
+    assert factory.informers[InformerKey(MAPS)] is second.informer
     assert second.informer.is_running
     second.release()
     async with asyncio.timeout(20):

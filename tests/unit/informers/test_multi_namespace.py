@@ -210,7 +210,8 @@ async def test_each_namespace_is_asked_for_by_itself_and_one_refusal_is_its_own(
 async def test_a_restart_finds_what_changed_in_each() -> None:
     two = Two()
     two.a.add("x", namespace="a")
-    two.b.add("y", namespace="b")
+    for _ in range(5):
+        two.b.add("y", namespace="b")
     recorder = Recorder()
     informer = two.informer()
     informer.add_event_handler(recorder)
@@ -221,7 +222,10 @@ async def test_a_restart_finds_what_changed_in_each() -> None:
     async with informer:
         await recorder.count(4)
 
-    assert sorted(recorder.lines[2:]) == ["delete x@1?", "update y@1 y@2"]
+    assert sorted(recorder.lines[2:]) == ["delete x@1?", "update y@5 y@6"]
+    # Each is asked for nothing older than what was had of it.
+    lists = [source.versions[2] for source in (two.a, two.b)]
+    assert lists == ["1", "5"]
 
 
 async def test_an_object_in_quarantine_stays_there_when_another_namespace_is_listed() -> None:

@@ -11,6 +11,7 @@ import pytest
 from kinform.errors import TransportError
 from kinform.informers import DeletedObject, Phase, Reflector, Store
 from kinform.informers._admission import Admission
+from kinform.informers._target import TargetFailedError
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status
@@ -265,21 +266,50 @@ async def test_a_bare_target_will_do() -> None:
 
 @virtual_time
 async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
-    gate = asyncio.Event()
+    gates = [asyncio.Event() for _ in range(3)]
+    passing = iter(gates)
 
     class Full(Store[Unstructured]):
         async def room(self) -> None:
-            await gate.wait()
+            await next(passing).wait()
 
     events = [("ADDED", pod("a", rv="11")), 0.0, ("ADDED", pod("b", rv="12")), STAY]
-    script = listed().watches(events)
+    script = listed(pod("first")).watches(events)
     store = Full(Unstructured)
     async with reflecting(script, store):
-        await asyncio.sleep(5)
-        assert list(contents(store)) == ["a"]
-        gate.set()
-        await asyncio.sleep(1)
-        assert list(contents(store)) == ["a", "b"]
+        for gate, held in zip(gates, (["first"], ["first", "a"], ["first", "a", "b"]), strict=True):
+            await asyncio.sleep(5)
+            assert list(contents(store)) == held
+            gate.set()
+
+
+@virtual_time
+async def test_a_target_can_end_its_reflector() -> None:
+    class Broken(Store[Unstructured]):
+        async def room(self) -> None:
+            raise TargetFailedError from ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        async with asyncio.timeout(5):
+            await Reflector(listed(pod("a")).listwatch, Broken(Unstructured)).run()
+
+
+@virtual_time
+async def test_a_target_can_end_its_reflector_in_a_resync_too() -> None:
+    class Weary(Store[Unstructured]):
+        resyncs = 0
+
+        def resync(self) -> None:
+            self.resyncs += 1
+
+        async def room(self) -> None:
+            if self.resyncs:
+                raise TargetFailedError from ValueError("no more")
+
+    script = listed(pod("a")).watches([STAY])
+    with pytest.raises(ValueError, match="no more"):
+        async with asyncio.timeout(90):
+            await Reflector(script.listwatch, Weary(Unstructured), resync_period=60).run()
 
 
 @virtual_time

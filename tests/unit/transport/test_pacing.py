@@ -1,0 +1,67 @@
+"""A busy connection is read in large pieces, a quiet one at once."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from kinform.transport._pacing import Pacing
+
+LARGE = 100 * 1024
+SMALL = 10 * 1024
+
+
+class _Transport(asyncio.BaseTransport):
+    """One that knows its socket, and nothing else."""
+
+    def __init__(self, connection: object) -> None:
+        super().__init__({"socket": connection})
+
+
+@pytest.fixture
+def connection() -> Iterator[socket.socket]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours
+
+
+def _low_water(connection: socket.socket) -> int:
+    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+
+
+async def test_a_large_read_makes_the_system_wait_for_more_but_not_for_long(
+    connection: socket.socket,
+) -> None:
+    pacing = Pacing(_Transport(connection))
+    pacing.read(SMALL)
+    assert _low_water(connection) == 1
+    pacing.read(LARGE)
+    assert _low_water(connection) == 256 * 1024
+    async with asyncio.timeout(10):
+        while _low_water(connection) != 1:  # noqa: ASYNC110  # the system has no event for it
+            await asyncio.sleep(0.001)
+
+
+async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> None:
+    pacing = Pacing(_Transport(connection))
+    deadline = asyncio.get_running_loop().time() + 0.05
+    while asyncio.get_running_loop().time() < deadline:
+        pacing.read(LARGE)
+        assert _low_water(connection) == 256 * 1024
+        await asyncio.sleep(0)
+    pacing.stop()
+    assert _low_water(connection) == 1
+    pacing.stop()
+
+
+async def test_a_connection_that_is_gone_or_has_no_socket_is_left_alone(
+    connection: socket.socket,
+) -> None:
+    Pacing(_Transport(None)).read(LARGE)
+    pacing = Pacing(_Transport(connection))
+    connection.close()
+    pacing.read(LARGE)
+    pacing.stop()
