@@ -26,7 +26,6 @@ from kinform.metrics import NoMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults, virtual_time
 from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
-from tests.support.answers import pod_list
 from tests.support.waiting import wait_until
 
 MAPS = GVR("", "v1", "configmaps")
@@ -492,12 +491,3 @@ def test_what_nobody_would_await_is_refused() -> None:
         informer.set_transform(transform)  # type: ignore[arg-type]  # what mypy would tell as well
     with pytest.raises(ConfigError, match="transform"):
         informer_of(LoggedSource(), transform=transform)
-
-
-async def test_a_source_without_versions_has_none() -> None:
-    source: ListWatch[Unstructured] = ListWatch(
-        lambda options: pod_list(rv=""), lambda options: iter(()), name="pods"
-    )
-    async with SharedIndexInformer(source) as informer:
-        await informer.has_synced
-        assert informer.last_sync_resource_version == ""

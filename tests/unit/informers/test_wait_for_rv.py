@@ -23,6 +23,7 @@ from kinform.informers._awaited_versions import AwaitedVersions, oldest
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
 from tests.contract.informer_sources import QUICK, LoggedSource, informer_of
+from tests.support.answers import pod_list
 
 MAPS = GVR("", "v1", "configmaps")
 
@@ -160,6 +161,15 @@ async def test_an_informer_of_all_namespaces_has_them_all() -> None:
     source = LoggedSource("a")
     async with informer_of(source) as informer:
         await informer.wait_for_rv("1", namespace="whichever")
+
+
+async def test_a_source_without_versions_has_none() -> None:
+    source: ListWatch[Unstructured] = ListWatch(
+        lambda options: pod_list(rv=""), lambda options: iter(()), name="pods"
+    )
+    async with SharedIndexInformer(source) as informer:
+        await informer.has_synced
+        assert informer.last_sync_resource_version == ""
 
 
 def test_who_gave_up_waiting_is_forgotten() -> None:
