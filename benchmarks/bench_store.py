@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import cycle
 
-from kinform.informers._index_functions import (
+from kinform.informers.store._index_functions import (
     Indexers,
     field_index,
     label_index,
     namespace_index,
     owner_index,
 )
-from kinform.informers._indexer import Indexer
-from kinform.informers._table import Table
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._table import Table
 from kinform.objects import JSON, Record, Unstructured
 
 Work = Callable[[], object]

@@ -24,7 +24,7 @@ from kinform.informers import (
     Store,
     WatchFailure,
 )
-from kinform.informers._admission import Admission
+from kinform.informers.reflector._admission import Admission
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.contract.noting_store import NotingStore

@@ -18,7 +18,7 @@ from kinform.informers import (
     index_func_to_key_func,
     label_index,
 )
-from kinform.informers._store import Write
+from kinform.informers.store._store import Write
 from kinform.objects import Unstructured
 from tests.support.answers import pod
 

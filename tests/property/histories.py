@@ -373,8 +373,8 @@ class _OpenWatch:
                         yield event
                     if trouble in ERROR_EVENTS:
                         return
-                for event in self._unsent():
-                    yield event
+                if unsent := self._unsent():
+                    yield unsent
                 self.news.clear()
                 async with asyncio.timeout_at(ends_at):
                     await self.news.wait()

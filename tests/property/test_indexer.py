@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers._index_functions import (
+from kinform.informers.store._index_functions import (
     IndexFunc,
     field_index,
     label_index,
     namespace_index,
     owner_index,
 )
-from kinform.informers._indexer import Indexer
-from kinform.informers._store import Write
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._store import Write
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 from tests.support.objects import record_of
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from kinform.informers._admission import Admission, Transform
-from kinform.informers._backoff import Backoff
 from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
-from kinform.informers._delta_fifo import DeltaFIFO
-from kinform.informers._deltas import Delta, Deltas, DeltasKind, DeltaType
-from kinform.informers._events import EventStream, InformerEvent
-from kinform.informers._expiring import ExpiringStore
 from kinform.informers._factory import (
     DynamicSharedInformerFactory,
     InformerFactory,
@@ -18,8 +12,29 @@ from kinform.informers._factory import (
     Namespaces,
     ResourceInformer,
 )
-from kinform.informers._handlers import ResourceEventHandler
-from kinform.informers._index_functions import (
+from kinform.informers._informer_status import InformerStatus, SyncStatus
+from kinform.informers._latch import Latch, wait_for
+from kinform.informers._lister import Lister, NamespaceLister
+from kinform.informers._shared_informer import SharedIndexInformer
+from kinform.informers._sync_result import SyncResult
+from kinform.informers._unshared_informer import Informer
+from kinform.informers.dispatch._events import EventStream, InformerEvent
+from kinform.informers.dispatch._handlers import ResourceEventHandler
+from kinform.informers.dispatch._registration import HandlerStats, Registration
+from kinform.informers.dispatch._telling import HandlerFailure
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
+from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._backoff import Backoff
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
+from kinform.informers.reflector._reflector import Reflector
+from kinform.informers.reflector._streaming_memory import StreamingMemory
+from kinform.informers.reflector._target import Target
+from kinform.informers.reflector._vitals import Phase, ReflectorStatus, SyncMode, WatchFailure
+from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
+from kinform.informers.store._expiring import ExpiringStore
+from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
     Indexers,
     IndexFunc,
@@ -28,31 +43,16 @@ from kinform.informers._index_functions import (
     namespace_index,
     owner_index,
 )
-from kinform.informers._indexer import Indexer
-from kinform.informers._informer_status import InformerStatus, SyncStatus
-from kinform.informers._keys import (
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._keys import (
     deletion_handling_key,
     deletion_handling_object_name,
     index_func_to_key_func,
 )
-from kinform.informers._latch import Latch, wait_for
-from kinform.informers._lister import Lister, NamespaceLister
-from kinform.informers._listwatch import ListWatch, TweakListOptions
-from kinform.informers._mutation import MutationCache
-from kinform.informers._quarantine import Quarantine, QuarantinedObject
-from kinform.informers._reflector import Reflector
-from kinform.informers._reflector_options import ReflectorOptions
-from kinform.informers._registration import HandlerStats, Registration
-from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers._snapshot import Snapshot
-from kinform.informers._store import Store, Write
-from kinform.informers._streaming_memory import StreamingMemory
-from kinform.informers._sync_result import SyncResult
-from kinform.informers._target import Target
-from kinform.informers._telling import HandlerFailure
-from kinform.informers._undelta import UndeltaStore
-from kinform.informers._unshared_informer import Informer
-from kinform.informers._vitals import Phase, ReflectorStatus, SyncMode, WatchFailure
+from kinform.informers.store._mutation import MutationCache
+from kinform.informers.store._snapshot import Snapshot
+from kinform.informers.store._store import Store, Write
+from kinform.informers.store._undelta import UndeltaStore
 
 __all__ = [
     "NAMESPACE_INDEX",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers._deltas import Deltas, DeltasKind
-from kinform.informers._resting import Entry, Resting
-from kinform.informers._table import Table
+from kinform.informers.queue._deltas import Deltas, DeltasKind
+from kinform.informers.store._resting import Entry, Resting
+from kinform.informers.store._table import Table
 
 T = TypeVar("T")
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kinform.errors import AlreadyStartedError
-from kinform.informers._admission import Admission
-from kinform.informers._delta_fifo import DeltaFIFO
-from kinform.informers._deltas import Deltas
 from kinform.informers._latch import Latch
-from kinform.informers._listwatch import ListWatch
-from kinform.informers._reflector import Reflector
-from kinform.informers._reflector_options import ReflectorOptions
-from kinform.informers._target import TargetFailedError
-from kinform.informers._vitals import WatchFailure
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Deltas
+from kinform.informers.reflector._admission import Admission
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._reflector import Reflector
+from kinform.informers.reflector._target import TargetFailedError
+from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinform.informers._changes import Change, ChangeType
-from kinform.informers._resting import Entry
-from kinform.informers._table import Table
+from kinform.informers.store._resting import Entry
+from kinform.informers.store._table import Table
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Record
 

@@ -11,14 +11,14 @@ from typing import Generic, Self, TypeVar
 from kinform.api import GVR, ListOptions
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
 from kinform.errors import AlreadyStoppedError, ConfigError
-from kinform.informers._admission import Transform
 from kinform.informers._lister import Lister
-from kinform.informers._listwatch import ListWatch
-from kinform.informers._reflector_options import ReflectorOptions
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult, wait_for_sync
-from kinform.informers._telling import HandlerFailure
-from kinform.informers._vitals import WatchFailure
+from kinform.informers.dispatch._telling import HandlerFailure
+from kinform.informers.reflector._admission import Transform
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kinform.errors import KinformError
-from kinform.informers._registration import HandlerStats
-from kinform.informers._vitals import Phase, ReflectorStatus, SyncMode
+from kinform.informers.dispatch._registration import HandlerStats
+from kinform.informers.reflector._vitals import Phase, ReflectorStatus, SyncMode
 
 # Whose state speaks for all parts of an informer: the one that is furthest from watching.
 _WORST_FIRST = (

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 
 from kinform.errors import CacheSyncError, StateError
+from kinform.informers._waking import wake
 
 logger = logging.getLogger("kinform.informer")
 
@@ -50,22 +51,17 @@ class Latch:
     def __await__(self) -> Generator[object, None, None]:
         if self._is_set:
             return
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def wake() -> None:
-            try:
-                loop.call_soon_threadsafe(_finish, done)
-            except RuntimeError:
-                # That loop has ended, and with it whoever waited on it.
-                return
+        def wake_up() -> None:
+            wake(done)
 
-        if not self._call_when_set(wake):
+        if not self._call_when_set(wake_up):
             return
         try:
             yield from done
         finally:
-            self._forget(wake)
+            self._forget(wake_up)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block this thread until it is set; ``False`` if that took longer than ``timeout``.
@@ -132,11 +128,6 @@ def _late(latches: tuple[Latch, ...]) -> str:
 def _log_late(latches: tuple[Latch, ...], aim: str) -> None:
     if late := _late(latches):
         logger.info("waiting%s since %g s; still not: %s", aim, _LATE, late)
-
-
-def _finish(done: asyncio.Future[None]) -> None:
-    if not done.done():
-        done.set_result(None)
 
 
 def _runs_a_loop() -> bool:

@@ -7,10 +7,10 @@ from typing import Generic, TypeVar
 
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller
-from kinform.informers._deltas import Deltas, DeltasKind
-from kinform.informers._indexer import Indexer
-from kinform.informers._listwatch import ListWatch
-from kinform.informers._vitals import ReflectorStatus, Vitals
+from kinform.informers.queue._deltas import Deltas, DeltasKind
+from kinform.informers.reflector._vitals import ReflectorStatus, Vitals
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._indexer import Indexer
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)

@@ -13,38 +13,38 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from kinform.errors import AlreadyStartedError, AlreadyStoppedError, ConfigError
-from kinform.informers._admission import Admission, Transform
 from kinform.informers._applying import Applying, replay_changes, resync_changes
 from kinform.informers._awaited_versions import AwaitedVersions, oldest
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._counting import Counting
-from kinform.informers._delta_fifo import DeltaFIFO
-from kinform.informers._deltas import Deltas, DeltasKind
-from kinform.informers._dispatch import Dispatcher
-from kinform.informers._events import EventStream
-from kinform.informers._handlers import (
+from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
+from kinform.informers._latch import Latch
+from kinform.informers._parts import Part
+from kinform.informers._running import Running
+from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._events import EventStream
+from kinform.informers.dispatch._handlers import (
     AnyHandler,
     HandlerOptions,
     SubscriptionOptions,
     is_async_callable,
 )
-from kinform.informers._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
-from kinform.informers._indexer import Indexer
-from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
-from kinform.informers._latch import Latch
-from kinform.informers._lens import Filter
-from kinform.informers._listwatch import ListWatch
-from kinform.informers._mailbox import Policy
-from kinform.informers._parts import Part
-from kinform.informers._quarantine import Quarantine, QuarantinedObject
-from kinform.informers._reflector_options import ReflectorOptions
-from kinform.informers._registration import Registration
-from kinform.informers._resting import Handles
-from kinform.informers._running import Running
-from kinform.informers._telling import HandlerFailure
-from kinform.informers._vitals import WatchFailure
-from kinform.metrics import NO_METRICS, Metrics
+from kinform.informers.dispatch._lens import Filter
+from kinform.informers.dispatch._mailbox import Policy
+from kinform.informers.dispatch._registration import Registration
+from kinform.informers.dispatch._telling import HandlerFailure
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Deltas, DeltasKind
+from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
+from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._resting import Handles
+from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.objects import Handle
 
 logger = logging.getLogger("kinform.informer")
@@ -100,6 +100,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._transform = transform
         self._on_watch_error = on_watch_error
         self._options = options or ReflectorOptions()
+        metrics = guarded(metrics)
         self._metrics = metrics
 
         self.indexer: Indexer[T] = Indexer(

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinform.errors import ConfigError
-from kinform.informers._admission import Admission, Transform
 from kinform.informers._applying import Applying
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
-from kinform.informers._delta_fifo import DeltaFIFO
-from kinform.informers._deltas import Deltas, DeltasKind
-from kinform.informers._handlers import AnyHandler, HandlerOptions
-from kinform.informers._index_functions import Indexers
-from kinform.informers._indexer import Indexer
 from kinform.informers._latch import Latch
-from kinform.informers._listwatch import ListWatch
-from kinform.informers._reflector_options import ReflectorOptions
-from kinform.informers._resting import Handles
-from kinform.informers._vitals import WatchFailure
+from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Deltas, DeltasKind
+from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._index_functions import Indexers
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._resting import Handles
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 

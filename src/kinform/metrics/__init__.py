@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinform.metrics._base import NO_METRICS, Metrics, NoMetrics
+from kinform.metrics._guarded import guarded
 
 if TYPE_CHECKING:
     from kinform.metrics._prometheus import PrometheusMetrics
 
-__all__ = ["NO_METRICS", "Metrics", "NoMetrics", "PrometheusMetrics"]
+__all__ = ["NO_METRICS", "Metrics", "NoMetrics", "PrometheusMetrics", "guarded"]
 
 
 def __getattr__(name: str) -> Any:

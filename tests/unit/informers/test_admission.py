@@ -9,7 +9,7 @@ import pytest
 from kinform.api import GVK
 from kinform.errors import DecodeError
 from kinform.informers import Indexer, Store
-from kinform.informers._admission import Admission, records_of
+from kinform.informers.reflector._admission import Admission, records_of
 from kinform.objects import PartialObjectMetadata, Record, Unstructured
 from tests.support.answers import pod
 from tests.support.objects import record_of

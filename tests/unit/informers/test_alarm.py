@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kinform.informers._alarm import Alarm
+from kinform.informers.reflector._alarm import Alarm
 from kinform.testing import virtual_time
 
 

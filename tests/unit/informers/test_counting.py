@@ -14,7 +14,7 @@ from kinform.informers import (
 )
 from kinform.informers._applying import Applying
 from kinform.informers._counting import Counting
-from kinform.informers._resting import Handles
+from kinform.informers.store._resting import Handles
 from kinform.metrics import NO_METRICS, NoMetrics
 from kinform.objects import Unstructured
 from tests.support.answers import pod

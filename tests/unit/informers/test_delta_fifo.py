@@ -11,8 +11,8 @@ import pytest
 
 from kinform.errors import ConfigError, KeyFuncError, QueueClosedError
 from kinform.informers._changes import DeletedObject
-from kinform.informers._delta_fifo import DeltaFIFO
-from kinform.informers._deltas import Delta, Deltas, DeltasKind, DeltaType
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.objects import Unstructured
 from tests.support.answers import pod
 

@@ -13,11 +13,11 @@ import pytest
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers._dispatch import Dispatcher
-from kinform.informers._handlers import HandlerOptions
-from kinform.informers._mailbox import Policy
-from kinform.informers._registration import Registration
-from kinform.informers._telling import HandlerFailure
+from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._handlers import HandlerOptions
+from kinform.informers.dispatch._mailbox import Policy
+from kinform.informers.dispatch._registration import Registration
+from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.objects import Unstructured
 from tests.support.changes import added, deleted, record, updated, version, wake
 from tests.support.waiting import wait_until

@@ -12,20 +12,20 @@ import pytest
 
 from kinform.errors import CacheError, InvalidNameError, KeyFuncError, UnknownIndexError
 from kinform.informers._changes import DeletedObject
-from kinform.informers._index_functions import (
+from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
     field_index,
     label_index,
     namespace_index,
     owner_index,
 )
-from kinform.informers._indexer import Indexer
-from kinform.informers._keys import (
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._keys import (
     deletion_handling_key,
     deletion_handling_object_name,
     index_func_to_key_func,
 )
-from kinform.informers._store import Write
+from kinform.informers.store._store import Write
 from kinform.objects import PartialObjectMetadata, Record, Unstructured
 from tests.support.objects import CountingCodec, payload_of, pod_tree, record_of
 

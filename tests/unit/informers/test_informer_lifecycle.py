@@ -245,17 +245,35 @@ def test_the_end_of_its_loop_is_its_end_too() -> None:
 async def test_a_fault_of_its_own_ends_it_and_is_told_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class Broken(NoMetrics):
-        def processed(self, informer: str, seconds: float) -> None:
-            raise LookupError("no such metric")
+    class Fault(BaseException):
+        """What no part of the engine expects."""
 
-    informer = informer_of(LoggedSource("a"), metrics=Broken())
+    def fails(_pod: Unstructured) -> list[str]:
+        raise Fault("of the machine")
+
+    informer = informer_of(LoggedSource("a"), indexers={"bad": fails})
     with nothing_left():
         informer.start()
         await ended(informer)
 
     assert "pods ended by a fault of its own" in caplog.text
-    assert "no such metric" in caplog.text
+    assert "of the machine" in caplog.text
+
+
+async def test_metrics_that_fail_are_told_in_the_log_and_nobody_suffers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(NoMetrics):
+        def processed(self, informer: str, seconds: float) -> None:
+            raise LookupError("no such metric")
+
+    informer = informer_of(LoggedSource("a"), metrics=Broken())
+    async with informer:
+        await informer.has_synced
+        assert informer.is_running
+        assert len(informer.indexer) == 1
+
+    assert "metrics failed in processed" in caplog.text
 
 
 # -- starting again --------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from kinform.informers import (
     label_index,
 )
 from kinform.informers._informer_status import worst
-from kinform.informers._vitals import Vitals
+from kinform.informers.reflector._vitals import Vitals
 from kinform.metrics import NoMetrics, PrometheusMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults, virtual_time

@@ -25,7 +25,7 @@ from kinform.errors import (
     TransportError,
     WatchError,
 )
-from kinform.informers._listwatch import ListWatch
+from kinform.informers.sources._listwatch import ListWatch
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.transport import ClusterConfig
 from tests.support.answers import (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType
-from kinform.informers._mailbox import (
+from kinform.informers.dispatch._mailbox import (
     SYNCED,
     BlockingMailbox,
     CoalescingMailbox,

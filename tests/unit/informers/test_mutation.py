@@ -8,10 +8,10 @@ import pytest
 
 from kinform.errors import CacheError, KeyFuncError, UnknownIndexError
 from kinform.informers._changes import DeletedObject
-from kinform.informers._index_functions import label_index
-from kinform.informers._indexer import Indexer
-from kinform.informers._mutation import MutationCache
-from kinform.informers._store import Store
+from kinform.informers.store._index_functions import label_index
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._mutation import MutationCache
+from kinform.informers.store._store import Store
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
 

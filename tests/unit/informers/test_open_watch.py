@@ -10,7 +10,7 @@ import pytest
 
 from kinform.client import EventType, Frame
 from kinform.errors import TransportError, WatchSilenceError
-from kinform.informers._open_watch import Cadence, OpenWatch
+from kinform.informers.reflector._open_watch import Cadence, OpenWatch
 from kinform.testing import virtual_time
 from tests.support.changes import record
 

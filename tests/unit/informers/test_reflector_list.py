@@ -28,8 +28,8 @@ from kinform.informers import (
     SyncMode,
     WatchFailure,
 )
-from kinform.informers._admission import Admission
-from kinform.informers._quarantine import Quarantine
+from kinform.informers.reflector._admission import Admission
+from kinform.informers.reflector._quarantine import Quarantine
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status

@@ -10,8 +10,8 @@ import pytest
 
 from kinform.errors import TransportError
 from kinform.informers import DeletedObject, Phase, Reflector, Store
-from kinform.informers._admission import Admission
-from kinform.informers._target import TargetFailedError
+from kinform.informers.reflector._admission import Admission
+from kinform.informers.reflector._target import TargetFailedError
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kinform.informers._dispatch import Dispatcher
-from kinform.informers._handlers import HandlerOptions
-from kinform.informers._registration import Registration
+from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._handlers import HandlerOptions
+from kinform.informers.dispatch._registration import Registration
 from kinform.objects import Unstructured
 from tests.support.changes import added, record, version, wake
 from tests.support.waiting import wait_until

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from kinform.informers._latch import Latch
-from kinform.informers._mailbox import SYNCED, Item, UnboundedMailbox
-from kinform.informers._runner import TaskRunner, ThreadRunner
+from kinform.informers.dispatch._mailbox import SYNCED, Item, UnboundedMailbox
+from kinform.informers.dispatch._runner import TaskRunner, ThreadRunner
 from tests.support.changes import added, record
 from tests.support.waiting import wait_until
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinform.informers._store import Store
+from kinform.informers.store._store import Store
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
 

@@ -10,8 +10,8 @@ import pytest
 
 from kinform.errors import CacheError, KeyFuncError, ReadOnlyError
 from kinform.informers._changes import DeletedObject
-from kinform.informers._resting import AsIs
-from kinform.informers._store import Store, Write
+from kinform.informers.store._resting import AsIs
+from kinform.informers.store._store import Store, Write
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 from tests.support.objects import pod_tree, record_of
 

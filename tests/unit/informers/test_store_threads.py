@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kinform.informers._indexer import Indexer
-from kinform.informers._store import Write
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._store import Write
 
 
 class Car(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers._store import Write
-from kinform.informers._undelta import UndeltaStore
+from kinform.informers.store._store import Write
+from kinform.informers.store._undelta import UndeltaStore
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
 

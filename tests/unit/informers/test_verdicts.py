@@ -36,8 +36,8 @@ from kinform.errors import (
     WatchReplayError,
     WatchSilenceError,
 )
-from kinform.informers._verdicts import Facts, Verdict, judge
-from kinform.informers._vitals import Phase
+from kinform.informers.reflector._verdicts import Facts, Verdict, judge
+from kinform.informers.reflector._vitals import Phase
 
 STREAMING, LISTING, WATCHING = Phase.STREAMING, Phase.LISTING, Phase.WATCHING
 NEW, POLLING = Phase.NEW, Phase.POLLING

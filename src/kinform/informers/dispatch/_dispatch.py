@@ -1,0 +1,297 @@
+"""Changes of the store in, calls of handlers out, each handler at its own pace.
+
+The store's side never waits for a handler and never runs its code: a change is put into every
+mailbox, and a thread or a task takes it from there. On the event loop's thread, unless it says
+otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from kinform.informers._changes import Change, ChangeType
+from kinform.informers._latch import Latch
+from kinform.informers.dispatch._events import EventStream, Inbox
+from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
+from kinform.informers.dispatch._lens import Lens
+from kinform.informers.dispatch._mailbox import Mailbox, mailbox_for
+from kinform.informers.dispatch._registration import Registration, Subscription
+from kinform.informers.dispatch._runner import Runner, TaskRunner, ThreadRunner
+from kinform.informers.dispatch._telling import HandlerFailure, Outcomes, Teller
+from kinform.metrics import NO_METRICS, Metrics
+
+T = TypeVar("T")
+
+_log = logging.getLogger("kinform.dispatch")
+
+# A stop takes less than a second: so long may running callbacks take to finish by themselves,
+# and so long may they then take to be cancelled.
+_FINISH = 0.5
+_GIVE_UP = 0.4
+
+
+class Dispatcher(Generic[T]):
+    """Tells every registration of every change, in order, once.
+
+    Args:
+        name: What its handlers' names begin with: the resource.
+        wake: Makes a fresh handle over what rests in the store.
+        version: The resource version of what rests in the store.
+        on_error: Told of every failure of a handler, where that handler runs.
+        metrics: Told of every call of a handler, where that handler runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        wake: Callable[[Any], T],
+        version: Callable[[Any], str],
+        on_error: Callable[[HandlerFailure], None] | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self._metrics = metrics
+        self._name = name
+        self._wake = wake
+        self._version = version
+        self._on_error = on_error
+        self._lock = threading.Lock()
+        # Replaced, never edited: those who walk over it need no lock.
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._leaving: tuple[Subscription, ...] = ()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def registrations(self) -> tuple[Registration[T], ...]:
+        """Those that are told of changes now. Any thread."""
+        return tuple(Registration(each) for each in self._subscriptions if not each.is_removed)
+
+    def add(
+        self,
+        options: HandlerOptions[T],
+        *,
+        replay: Sequence[Change] | None = None,
+        synced: bool = False,
+    ) -> Registration[T]:
+        """Begin to tell a handler: first ``replay``, then what is delivered. Any thread.
+
+        Args:
+            options: The handler, and how it wants to be told.
+            replay: The store as it is now; whoever calls sees to it that no change falls between.
+            synced: The replay is all there is: the handler has synced when it has been told.
+        """
+        callbacks = options.callbacks()
+        mailbox = mailbox_for(options.policy, options.capacity)
+        outcomes = self._outcomes(options.name or callbacks.name)
+        has_synced = Latch(f"{outcomes.name} has synced")
+        lens = Lens(self._wake, options.filter)
+        teller = Teller(
+            callbacks,
+            lens=lens,
+            outcomes=outcomes,
+            has_synced=has_synced,
+            measure=self._measure(outcomes.name, mailbox),
+        )
+        runner: Runner = (
+            TaskRunner(mailbox, teller.tell_async, name=outcomes.name)
+            if callbacks.is_async
+            else ThreadRunner(mailbox, teller.tell, name=outcomes.name)
+        )
+        subscription = self._subscribe(options, mailbox, runner, outcomes, has_synced)
+        self._admit(subscription, replay, synced=synced)
+        return Registration(subscription)
+
+    def open_stream(
+        self,
+        options: SubscriptionOptions[T],
+        *,
+        replay: Sequence[Change] | None = None,
+        synced: bool = False,
+    ) -> EventStream[T]:
+        """The same for one who asks for changes instead of being told. Any thread."""
+        mailbox = mailbox_for(options.policy, options.capacity)
+        outcomes = self._outcomes(options.name or "events")
+        has_synced = Latch(f"{outcomes.name} has synced")
+        inbox = Inbox(mailbox, has_synced)
+        subscription = self._subscribe(options, mailbox, inbox, outcomes, has_synced)
+        stream = EventStream(subscription, inbox, Lens(self._wake, options.filter))
+        self._admit(subscription, replay, synced=synced)
+        return stream
+
+    def deliver(self, changes: Sequence[Change]) -> None:
+        """Put changes into every mailbox. Updates to the same version go to those who asked."""
+        changed: Sequence[Change] | None = None
+        for subscription in self._present():
+            if subscription.wants_unchanged:
+                subscription.put(changes)
+                continue
+            if changed is None:
+                changed = [change for change in changes if self._is_news(change)]
+            if changed:
+                subscription.put(changed)
+        if self._metrics is not NO_METRICS:
+            for subscription in self._subscriptions:
+                depth = subscription.mailbox.depth
+                self._metrics.handler_depth(self._name, subscription.name, depth)
+
+    @property
+    def wants_unchanged(self) -> bool:
+        """Whether anybody asked for updates to the same version."""
+        return any(each.wants_unchanged for each in self._present())
+
+    def mark_synced(self) -> None:
+        """The first complete list has been delivered."""
+        for subscription in self._present():
+            subscription.put_synced()
+
+    def resync(self, changes_for: Callable[[], Sequence[Change]]) -> None:
+        """Remind those who are due. ``changes_for`` is called once, and only if there is one."""
+        if self._loop is None:
+            return
+        now = self._loop.time()
+        due = [each for each in self._present() if each.is_due(now)]
+        if not due:
+            return
+        changes = changes_for()
+        for subscription in due:
+            subscription.resync(changes, now)
+
+    def next_resync(self) -> float | None:
+        """When the first one is due, in the loop's time; ``None`` if nobody wants a resync."""
+        times = (each.next_resync for each in self._present())
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether ``room`` would wait."""
+        return any(each.mailbox.room() is not None for each in self._present())
+
+    async def room(self) -> None:
+        """Return when no mailbox of those who chose to block is full."""
+        while True:
+            rooms = (each.mailbox.room() for each in self._present())
+            full = next((room for room in rooms if room is not None), None)
+            if full is None:
+                return
+            await full
+
+    def start(self) -> None:
+        """Let the consumers begin, with what waits. Again after a stop, too."""
+        self._loop = loop = asyncio.get_running_loop()
+        for subscription in self._present():
+            subscription.start(loop)
+
+    async def stop(self) -> None:
+        """Tell nothing more, and return when no consumer is left; within a second.
+
+        What was not told is told after the next start.
+        Running callbacks may finish for half a second, then tasks are cancelled. A thread that is
+        stuck in a handler after that is left to itself, with a warning; it ends when the handler
+        returns. Handlers may stop their own informer: they are not waited for.
+        """
+        with self._lock:
+            self._loop = None
+            subscriptions = self._subscriptions + self._leaving
+        running: dict[Subscription, Latch] = {}
+        for subscription in subscriptions:
+            ended = Latch(f"{subscription.name} has ended")
+            subscription.halt(ended)
+            if not subscription.runner.is_current():
+                running[subscription] = ended
+        try:
+            await _all_set(running, _FINISH)
+        finally:
+            for subscription, ended in running.items():
+                if not ended:
+                    subscription.runner.cancel()
+        await _all_set(running, _GIVE_UP)
+        for subscription, ended in running.items():
+            if ended:
+                subscription.runner.join()
+            else:
+                _log.warning(
+                    "handler %s does not return; it ends when its callback does", subscription.name
+                )
+
+    def _is_news(self, change: Change) -> bool:
+        if change.type is not ChangeType.UPDATED or change.old is None:
+            return True
+        return self._version(change.old) != self._version(change.new)
+
+    def _measure(self, handler: str, mailbox: Mailbox) -> Callable[[float, bool], None] | None:
+        if self._metrics is NO_METRICS:
+            return None
+
+        def measure(seconds: float, ok: bool) -> None:
+            self._metrics.handler_done(self._name, handler, ok, seconds)
+            self._metrics.handler_depth(self._name, handler, mailbox.depth)
+
+        return measure
+
+    def _outcomes(self, name: str) -> Outcomes:
+        return Outcomes(f"{self._name}/{name}" if self._name else name, self._on_error)
+
+    def _subscribe(
+        self,
+        options: SubscriptionOptions[T],
+        mailbox: Mailbox,
+        runner: Runner,
+        outcomes: Outcomes,
+        has_synced: Latch,
+    ) -> Subscription:
+        return Subscription(
+            options,
+            mailbox=mailbox,
+            runner=runner,
+            outcomes=outcomes,
+            has_synced=has_synced,
+            on_removed=self._dismiss,
+        )
+
+    def _admit(
+        self, subscription: Subscription, replay: Sequence[Change] | None, *, synced: bool
+    ) -> None:
+        if replay:
+            subscription.put(replay)
+        if synced:
+            subscription.put_synced()
+        with self._lock:
+            self._subscriptions += (subscription,)
+            # Under the lock: a stop comes before, and none is started, or after, and ends it.
+            if self._loop is not None:
+                subscription.start(self._loop)
+
+    def _dismiss(self, subscription: Subscription) -> None:
+        self._metrics.handler_removed(self._name, subscription.name)
+        with self._lock:
+            self._subscriptions = tuple(
+                each for each in self._subscriptions if each is not subscription
+            )
+            # Its callback may be running: a stop waits for it as for the others.
+            self._leaving = (
+                *(each for each in self._leaving if not each.stopped),
+                subscription,
+            )
+
+    def _present(self) -> tuple[Subscription, ...]:
+        """All but those that were garbage; these cannot take themselves off the list."""
+        subscriptions = self._subscriptions
+        for subscription in subscriptions:
+            if subscription.mailbox.is_closed:
+                subscription.remove()
+                subscriptions = self._subscriptions
+        return subscriptions
+
+
+async def _all_set(latches: Mapping[Subscription, Latch], timeout: float) -> None:
+    """Return when all are set, or when it took too long."""
+    try:
+        async with asyncio.timeout(timeout):
+            for latch in latches.values():
+                await latch
+    except TimeoutError:
+        return

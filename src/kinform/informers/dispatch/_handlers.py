@@ -1,0 +1,206 @@
+"""What ``add_event_handler`` is given in, checked options and callbacks of one colour out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, get_args
+
+from kinform.api import LabelSelector
+from kinform.errors import ConfigError
+from kinform.informers._changes import DeletedObject
+from kinform.informers.dispatch._lens import Filter
+from kinform.informers.dispatch._mailbox import Policy
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+_POLICIES: tuple[str, ...] = get_args(Policy)
+
+
+class HandlesAdd(Protocol[T_contra]):
+    def on_add(self, obj: T_contra, is_in_initial_list: bool, /) -> object: ...
+
+
+class HandlesUpdate(Protocol[T_contra]):
+    def on_update(self, old: T_contra, new: T_contra, /) -> object: ...
+
+
+class HandlesDelete(Protocol[T]):
+    def on_delete(self, deleted: DeletedObject[T], /) -> object: ...
+
+
+class ResourceEventHandler(HandlesAdd[T], HandlesUpdate[T], HandlesDelete[T], Protocol[T]):
+    """An object that is told of changes; all its methods are ``def``, or all are ``async def``.
+
+    Any one of the three methods is enough.
+    """
+
+
+AnyHandler = HandlesAdd[T] | HandlesUpdate[T] | HandlesDelete[T]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriptionOptions(Generic[T]):
+    """How one who listens wants to be told; what handlers and event streams have in common.
+
+    Attributes:
+        filter: Only objects that it lets through; crossing it becomes an addition or a deletion.
+            A callable runs where the handler does.
+        resync_period: Seconds between reminders of everything in the cache; 0 or ``None`` for none.
+        policy: What happens when the consumer falls behind: ``"unbounded"`` keeps everything,
+            ``"block"`` makes the informer wait (and with it all its handlers), ``"coalesce"``
+            keeps one outcome for each key.
+        capacity: Pending changes from which ``"block"`` makes the informer wait.
+        unchanged_updates: Also updates that a list or a watch repeats with the same version.
+        name: What it is called in logs, threads and metrics.
+
+    Raises:
+        ConfigError: An option cannot be meant; the message names it.
+    """
+
+    filter: Filter[T] | None = None
+    resync_period: float | None = None
+    policy: Policy = "unbounded"
+    capacity: int = 1000
+    unchanged_updates: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_filter(self.filter)
+        _check_resync_period(self.resync_period)
+        if self.policy not in _POLICIES:
+            raise ConfigError(f"policy: {self.policy!r} is none of {', '.join(_POLICIES)}")
+        _check_capacity(self.capacity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerOptions(SubscriptionOptions[T]):
+    """A handler, or its parts as keywords, and how it wants to be told.
+
+    Attributes:
+        handler: An object with any of the methods of ``ResourceEventHandler``.
+        on_add: ``on_add(obj)``, if there is no handler object.
+        on_update: ``on_update(old, new)``, likewise.
+        on_delete: ``on_delete(deleted)``, likewise.
+    """
+
+    handler: AnyHandler[T] | None = None
+    on_add: Callable[[T], object] | None = None
+    on_update: Callable[[T, T], object] | None = None
+    on_delete: Callable[[DeletedObject[T]], object] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.callbacks()
+
+    def callbacks(self) -> Callbacks[T]:
+        """What to call."""
+        keywords = {
+            "on_add": self.on_add,
+            "on_update": self.on_update,
+            "on_delete": self.on_delete,
+        }
+        if self.handler is None:
+            given = _given(keywords, "this handler")
+            name = _name_of(next(iter(given.values())))
+            return _callbacks(given, name=self.name or name, takes_flag=False)
+        if any(callback is not None for callback in keywords.values()):
+            raise ConfigError("handler: give a handler object, or on_add and its like, not both")
+        name = _name_of(self.handler)
+        if inspect.isclass(self.handler):
+            raise ConfigError(f"handler: {name} is a class; pass an object of it")
+        methods = {event: getattr(self.handler, event, None) for event in keywords}
+        return _callbacks(_given(methods, name), name=self.name or name, takes_flag=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks(Generic[T]):
+    """Three functions of one colour; ``None`` for what the handler does not care about."""
+
+    name: str
+    is_async: bool
+    on_add: Callable[[T, bool], object] | None
+    on_update: Callable[[T, T], object] | None
+    on_delete: Callable[[DeletedObject[T]], object] | None
+
+
+def _callbacks(
+    given: dict[str, Callable[..., object]], *, name: str, takes_flag: bool
+) -> Callbacks[Any]:
+    colours = {event: is_async_callable(callback) for event, callback in given.items()}
+    if len(set(colours.values())) > 1:
+        told = ", ".join(
+            f"{event} is {'async def' if colour else 'def'}" for event, colour in colours.items()
+        )
+        raise ConfigError(
+            f"{name}: {told}; a handler runs in a task or on a thread, so make all of them "
+            "def or all of them async def, or register two handlers"
+        )
+    on_add = given.get("on_add")
+    return Callbacks(
+        name=name,
+        is_async=next(iter(colours.values())),
+        on_add=on_add if takes_flag or on_add is None else _without_flag(on_add),
+        on_update=given.get("on_update"),
+        on_delete=given.get("on_delete"),
+    )
+
+
+def _given(callbacks: dict[str, Any], name: str) -> dict[str, Callable[..., object]]:
+    given = {event: callback for event, callback in callbacks.items() if callback is not None}
+    if not given:
+        raise ConfigError(f"{name} has none of {', '.join(callbacks)}: nothing would be told")
+    for event, callback in given.items():
+        if not callable(callback):
+            raise ConfigError(f"{event}: {callback!r} cannot be called")
+    return given
+
+
+def _without_flag(on_add: Callable[[T], object]) -> Callable[[T, bool], object]:
+    def on_add_of_a_keyword(obj: T, _is_in_initial_list: bool) -> object:
+        return on_add(obj)
+
+    return on_add_of_a_keyword
+
+
+def is_async_callable(callback: Callable[..., object]) -> bool:
+    """Whether calling it gives something to await; partials and callable objects included."""
+    while isinstance(callback, functools.partial):
+        callback = callback.func
+    if inspect.iscoroutinefunction(callback):
+        return True
+    return inspect.iscoroutinefunction(type(callback).__call__)
+
+
+def _name_of(thing: object) -> str:
+    while isinstance(thing, functools.partial):
+        thing = thing.func
+    return str(getattr(thing, "__qualname__", type(thing).__qualname__))
+
+
+def _check_filter(filter: object) -> None:
+    if filter is None or isinstance(filter, LabelSelector):
+        return
+    if not callable(filter):
+        raise ConfigError(
+            f"filter: {filter!r} is no callable and no LabelSelector; "
+            "LabelSelector.parse reads one from text"
+        )
+    if is_async_callable(filter):
+        raise ConfigError(f"filter: {_name_of(filter)} is async def; a filter must be a plain def")
+
+
+def _check_capacity(capacity: object) -> None:
+    if not isinstance(capacity, int) or capacity < 1:
+        raise ConfigError(f"capacity: must be a whole number from 1, not {capacity!r}")
+
+
+def _check_resync_period(period: object) -> None:
+    if period is None:
+        return
+    if not isinstance(period, int | float) or not math.isfinite(period) or period < 0:
+        raise ConfigError(f"resync_period: must be seconds from 0, not {period!r}")

@@ -1,0 +1,162 @@
+"""Items of a mailbox in, calls of one handler out; what it raises is logged, counted and told."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from kinform.errors import ConfigError
+from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
+from kinform.informers._latch import Latch
+from kinform.informers.dispatch._handlers import Callbacks
+from kinform.informers.dispatch._lens import Lens, Sight
+from kinform.informers.dispatch._mailbox import SYNCED, Item
+
+T = TypeVar("T")
+
+_log = logging.getLogger("kinform.dispatch")
+
+_INITIAL = (ChangeSource.INITIAL, ChangeSource.REPLAY)
+
+
+def is_in_initial_list(change: Change, sight: Sight[T]) -> bool:
+    """Whether it belongs to what was there when the listener came."""
+    return sight.type is ChangeType.ADDED and change.source in _INITIAL
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerFailure:
+    """One change that a handler, or its filter, failed on. It is not told again.
+
+    Attributes:
+        handler: The handler's name.
+        key: Whose change it was.
+        type: What had happened.
+        error: What was raised.
+    """
+
+    handler: str
+    key: str
+    type: ChangeType
+    error: BaseException
+
+
+class Outcomes:
+    """What became of the changes one listener was told; written by its consumer alone."""
+
+    __slots__ = ("_on_error", "failed", "last_error", "name", "processed")
+
+    def __init__(self, name: str, on_error: Callable[[HandlerFailure], None] | None) -> None:
+        self.name = name
+        self.processed = 0
+        self.failed = 0
+        self.last_error: BaseException | None = None
+        self._on_error = on_error
+
+    def fail(self, change: Change, error: BaseException) -> None:
+        """Say it to everybody who wants to know, and go on."""
+        self.failed += 1
+        self.last_error = error
+        _log.error(
+            "handler %s failed on %s of %s", self.name, change.type, change.key, exc_info=error
+        )
+        if self._on_error is None:
+            return
+        try:
+            self._on_error(HandlerFailure(self.name, change.key, change.type, error))
+        except Exception:
+            _log.exception("the error callback failed on a failure of handler %s", self.name)
+
+
+class Teller(Generic[T]):
+    """Calls the handler for each change. ``tell`` is for a thread, ``tell_async`` for a task.
+
+    Args:
+        measure: Gets how long each call took, and whether it went well.
+    """
+
+    def __init__(
+        self,
+        callbacks: Callbacks[T],
+        *,
+        lens: Lens[T],
+        outcomes: Outcomes,
+        has_synced: Latch,
+        measure: Callable[[float, bool], None] | None = None,
+    ) -> None:
+        self._callbacks = callbacks
+        self._lens = lens
+        self._outcomes = outcomes
+        self._has_synced = has_synced
+        self._measure = measure
+
+    def tell(self, item: Item) -> None:
+        """Never raises: not even an exit of the handler's thread is the consumer's."""
+        if item is SYNCED:
+            self._has_synced.set()
+            return
+        failed = self._outcomes.failed
+        started = time.monotonic() if self._measure is not None else 0.0
+        try:
+            result = self._call(item)
+            if result is not None and inspect.iscoroutine(result):
+                result.close()
+                raise ConfigError(
+                    f"{self._outcomes.name} is def and returned a coroutine, which nobody awaits; "
+                    "make it async def"
+                )
+        except BaseException as error:
+            self._outcomes.fail(item, error)
+        self._done(failed, started)
+
+    async def tell_async(self, item: Item) -> None:
+        """Raises only what ends the task: its own cancellation, or the end of the process."""
+        if item is SYNCED:
+            self._has_synced.set()
+            return
+        failed = self._outcomes.failed
+        started = time.monotonic() if self._measure is not None else 0.0
+        try:
+            result = self._call(item)
+            if result is not None:
+                await cast(Awaitable[object], result)
+        except Exception as error:
+            self._outcomes.fail(item, error)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled us: the handler awaited something that was.
+            self._outcomes.fail(item, error)
+        self._done(failed, started)
+
+    def _done(self, failed: int, started: float) -> None:
+        self._outcomes.processed += 1
+        if self._measure is not None:
+            self._measure(time.monotonic() - started, self._outcomes.failed == failed)
+
+    def _call(self, change: Change) -> object:
+        """What the callback returned; ``None`` too if there is nothing to call."""
+        sight = self._lens.see(change)
+        if sight is None:
+            return None
+        callbacks = self._callbacks
+        if sight.type is ChangeType.ADDED:
+            if callbacks.on_add is not None and sight.object is not None:
+                return callbacks.on_add(sight.object, change.source in _INITIAL)
+        elif sight.type is ChangeType.UPDATED:
+            if (
+                callbacks.on_update is not None
+                and sight.old is not None
+                and sight.object is not None
+            ):
+                return callbacks.on_update(sight.old, sight.object)
+        elif callbacks.on_delete is not None:
+            gone = DeletedObject(change.key, sight.object, sight.final_state_unknown)
+            return callbacks.on_delete(gone)
+        return None

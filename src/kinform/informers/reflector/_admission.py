@@ -1,0 +1,172 @@
+"""Records as they arrive in; the objects that the store is to have out, each transformed once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container
+from typing import Generic, Protocol, TypeVar
+
+from kinform.api import GVK
+from kinform.errors import DecodeError, TransformError
+from kinform.informers.reflector._quarantine import Quarantine
+from kinform.informers.store._resting import Handles
+from kinform.informers.store._store import Store
+from kinform.objects import JSON, Handle, Record
+
+logger = logging.getLogger("kinform.reflector")
+
+T = TypeVar("T", bound=Handle)
+
+Transform = Callable[[T], T | None]
+"""Changes an object before anybody sees it.
+
+It gets an editable object of its own, and may edit it in place or return another. It runs once
+per version of an object. Leave the name, the namespace, the uid and the version as they are.
+"""
+
+
+class KnownRecords(Protocol):
+    """What rests in the store already."""
+
+    def get(self, key: str) -> Record | None: ...
+
+
+class Admission(Generic[T]):
+    """Decides what becomes of a record before any store has it.
+
+    A version that is known already stays as it is: same bytes, and no second transform. What
+    cannot be read or transformed goes to the quarantine, and its last good state stands.
+
+    Args:
+        form: What the objects are views of.
+        transform: Changes each version of an object once.
+        known: What the store has already.
+        quarantine: Where to put what cannot be read.
+        expected_kind: Objects of another kind are left out.
+    """
+
+    def __init__(
+        self,
+        form: type[T],
+        *,
+        transform: Transform[T] | None = None,
+        known: KnownRecords | None = None,
+        quarantine: Quarantine | None = None,
+        expected_kind: GVK | None = None,
+    ) -> None:
+        self._form = form
+        self._expected_kind = expected_kind
+        self._transform = transform
+        self._known = known
+        self.quarantine = quarantine if quarantine is not None else Quarantine()
+        # What a list that broke off had transformed already, for the next attempt at it.
+        self._prepared: dict[str, Record] = {}
+
+    def is_expected(self, record: Record) -> bool:
+        """Whether it is an object of ours: not a table, not of another kind than expected."""
+        gvk = record.gvk
+        if self._expected_kind is not None:
+            expected = gvk == self._expected_kind
+        else:
+            expected = gvk.kind != "Table" or gvk.group != "meta.k8s.io"
+        if not expected:
+            logger.warning("left out %r, for it is a %s", record.head.key, gvk)
+        return expected
+
+    def admit(self, record: Record) -> T | None:
+        """The object for the store; ``None`` if it went to quarantine."""
+        if self._transform is None:
+            if self.quarantine:
+                self.quarantine.release(record.head.key)
+            return self._form.over(record)
+        try:
+            admitted = self._transformed(record)
+        except TransformError as error:
+            self._put_away(error, record.head.resource_version)
+            return None
+        self.quarantine.release(record.head.key)
+        return self._form.over(admitted)
+
+    def admit_listed(self, record: Record) -> T | None:
+        """The same for an object of a list, which may be known in this very version."""
+        key = record.head.key
+        known = self._same_version(record, self._known.get(key) if self._known else None)
+        known = known or self._same_version(record, self._prepared.get(key))
+        if known is not None:
+            self.quarantine.release(key)
+            return self._form.over(known)
+        admitted = self.admit(record)
+        if admitted is not None and self._transform is not None and admitted.record is not None:
+            self._prepared[key] = admitted.record
+        return admitted
+
+    def refuse(self, error: DecodeError, payload: bytes) -> str:
+        """Put away bytes that are no object; the key under which they are."""
+        return self._put_away(error, payload=payload)
+
+    def last_good(self, key: str) -> T | None:
+        """What the store has of an object, while its newest version is in quarantine."""
+        known = self._known.get(key) if self._known else None
+        return None if known is None else self._form.over(known)
+
+    def list_finished(self, unreadable: Container[str], *, namespace: str | None = None) -> None:
+        """The store has the list, of all or of one namespace: nothing of it is needed here."""
+        self._prepared.clear()
+        self.quarantine.retain(unreadable, namespace=namespace)
+
+    def _same_version(self, record: Record, known: Record | None) -> Record | None:
+        if known is None:
+            return None
+        new, old = record.head, known.head
+        same = new.resource_version == old.resource_version and new.uid == old.uid
+        return known if same and new.resource_version else None
+
+    def _transformed(self, record: Record) -> Record:
+        key = record.head.key
+        assert self._transform is not None
+        try:
+            editable = self._form.over(record).copy()
+            result = self._transform(editable)
+            result = editable if result is None else result
+            if not isinstance(result, Handle):
+                raise TransformError(
+                    f"the transform returned a {type(result).__name__} for {key!r}; "
+                    "edit the object it gets, or return an object",
+                    key=key,
+                )
+            admitted = result.record
+            if admitted is None:
+                admitted = Record.read(result.to_bytes(), JSON, default_gvk=record.gvk)
+            if _identity(admitted) != _identity(record):
+                raise TransformError(
+                    f"the transform changed who {key!r} is; leave its name, namespace, uid and "
+                    "resourceVersion as they are",
+                    key=key,
+                )
+            return admitted
+        except TransformError:
+            raise
+        except Exception as error:  # a transform is the user's code
+            raise TransformError(f"the transform failed on {key!r}: {error}", key=key) from error
+
+    def _put_away(
+        self,
+        error: DecodeError | TransformError,
+        resource_version: str = "",
+        payload: bytes = b"",
+    ) -> str:
+        bad = self.quarantine.put(error, resource_version=resource_version, payload=payload)
+        logger.warning("object %s is in quarantine: %s", bad.key, error)
+        return bad.key
+
+
+def records_of(store: object) -> KnownRecords | None:
+    """What rests in a store of Kubernetes objects; ``None`` for any other."""
+    if isinstance(store, Store) and isinstance(store.resting, Handles):
+        return store.table
+    return None
+
+
+def _identity(record: Record) -> tuple[str, str, str]:
+    head = record.head
+    return head.key, head.uid, head.resource_version

@@ -1,0 +1,157 @@
+"""The objects of one list in, from pages or a stream; the complete set out, or nothing of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+from kinform.api import ListOptions
+from kinform.client import EventType, Frame
+from kinform.errors import ApiError, DecodeError, ExpiredError
+from kinform.informers.reflector._admission import Admission
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.objects import Handle, Record
+
+T = TypeVar("T", bound=Handle)
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+_NOT_INITIAL = (EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
+
+# How many objects are taken in before others have their turn on the loop.
+_SLICE = 100
+
+
+class Collecting(Generic[T]):
+    """A list in the making. No store sees it before it is complete.
+
+    Attributes:
+        objects: What has come so far, by key.
+        unreadable: The keys of what has come and could not be read.
+        is_late: A stream tells of changes already, so all there was has come.
+    """
+
+    def __init__(self, admission: Admission[T]) -> None:
+        self._admission = admission
+        self.objects: dict[str, T] = {}
+        self.unreadable: set[str] = set()
+        self.is_late = False
+
+    def keep(self, record: Record) -> None:
+        key = record.head.key
+        obj = self._admission.admit_listed(record)
+        if obj is None:
+            self.unreadable.add(key)
+            obj = self._admission.last_good(key)
+        if obj is not None:
+            self.objects[key] = obj
+
+    def refuse(self, error: ApiError | DecodeError | None, payload: bytes) -> None:
+        """Note what cannot be read.
+
+        Raises:
+            ApiError: It is no object at all, but the server's refusal.
+        """
+        if not isinstance(error, DecodeError):
+            assert error is not None  # a frame has a record or an error
+            raise error
+        key = self._admission.refuse(error, payload)
+        self.unreadable.add(key)
+        if (known := self._admission.last_good(key)) is not None:
+            # The server has it, so it must not look deleted.
+            self.objects[key] = known
+
+    def take_events(self, batch: list[Frame]) -> tuple[int, str | None]:
+        """Take in initial events.
+
+        Returns how many frames were used, and the list's version if the end bookmark was the
+        last of them.
+        """
+        for position, frame in enumerate(batch, start=1):
+            record = frame.record
+            if frame.type in _NOT_INITIAL:
+                self.is_late = True
+            if record is None:
+                self._refuse_event(frame)
+            elif frame.type is EventType.BOOKMARK:
+                if _ends_initial_events(record):
+                    return position, record.head.resource_version
+            elif frame.type is EventType.DELETED:
+                self._drop(record.head.key)
+            elif self._admission.is_expected(record):
+                self.keep(record)
+        return len(batch), None
+
+    def _refuse_event(self, frame: Frame) -> None:
+        self.refuse(frame.error, frame.payload)
+        if frame.type is EventType.DELETED and isinstance(frame.error, DecodeError):
+            self._drop(frame.error.key)
+
+    def _drop(self, key: str) -> None:
+        """It was deleted while the list was on its way."""
+        self.objects.pop(key, None)
+        self.unreadable.discard(key)
+
+    async def take_pages(self, source: ListWatch[T], options: ListOptions) -> Listed | None:
+        """Take in all pages; ``None`` if they turn out to be of several versions.
+
+        Raises:
+            ExpiredError: The server does not have the version that was asked for.
+            DecodeError: What it sends is no list of objects.
+        """
+        version = None
+        pages = 0
+        while True:
+            try:
+                page = await source.page(options)
+            except ExpiredError:
+                if not options.continue_token:
+                    raise
+                return None
+            if version is not None and page.resource_version != version:
+                return None
+            version = page.resource_version
+            pages += 1
+            await self._take_records(page.records)
+            for bad in page.undecodable:
+                self.refuse(bad.error, bad.payload)
+            if not page.continue_token:
+                return Listed(version, pages)
+            if page.continue_token == options.continue_token:
+                raise DecodeError(
+                    f"{source.name}: the server gives the same continue token again, "
+                    "so its list has no end"
+                )
+            # The token holds the version; the server refuses both together.
+            options = options.replace(
+                continue_token=page.continue_token, resource_version="", resource_version_match=""
+            )
+
+    async def _take_records(self, records: list[Record]) -> None:
+        for number, record in enumerate(records, start=1):
+            if self._admission.is_expected(record):
+                self.keep(record)
+            elif _is_table(record):
+                raise DecodeError("the server lists in tables, not in objects")
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+
+
+class Listed:
+    """What is known of a complete list."""
+
+    __slots__ = ("pages", "resource_version")
+
+    def __init__(self, resource_version: str, pages: int) -> None:
+        self.resource_version = resource_version
+        self.pages = pages
+
+
+def _ends_initial_events(bookmark: Record) -> bool:
+    metadata = bookmark.codec.decode_part(bookmark.payload, "metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    return annotations.get(INITIAL_EVENTS_END) == "true"
+
+
+def _is_table(record: Record) -> bool:
+    return record.gvk.kind == "Table" and record.gvk.group == "meta.k8s.io"

@@ -1,0 +1,138 @@
+"""One open stream of a source in; batches of frames out, or an error when it falls silent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+from kinform.client import Frame
+from kinform.errors import WatchSilenceError
+from kinform.informers.reflector._alarm import Alarm
+
+logger = logging.getLogger("kinform.reflector")
+
+
+class Cadence:
+    """How often this server says that nothing happened, learned from its bookmarks.
+
+    Bookmarks are not promised, so silence only ever means: resume, which costs little.
+    """
+
+    # A bookmark that is late by less than this proves nothing.
+    _FLOOR = 15.0
+
+    def __init__(self) -> None:
+        self._longest = 0.0
+        self._doubt = 3.0
+
+    def heard(self, gap: float) -> None:
+        """Two bookmarks came, ``gap`` seconds apart."""
+        self._longest = max(self._longest, gap)
+        self._doubt = 3.0
+
+    def was_silent(self) -> None:
+        """The limit was passed. In an idle cluster that is no fault: be slower to doubt again."""
+        self._doubt *= 2
+
+    @property
+    def longest_silence(self) -> float | None:
+        """How long this server may be silent; ``None`` while nothing is known."""
+        return max(self._longest * self._doubt, self._FLOOR) if self._longest else None
+
+
+class OpenWatch:
+    """A stream with a limit on its silence. Close it; closing is idempotent.
+
+    Attributes:
+        opened_from: The version after which its changes begin.
+        events: How many came, bookmarks included.
+    """
+
+    def __init__(
+        self,
+        stream: AbstractAsyncContextManager[AsyncIterator[list[Frame]]],
+        *,
+        what: str,
+        resource_version: str,
+        lifetime: float,
+        cadence: Cadence,
+    ) -> None:
+        self._stream = stream
+        self._what = what
+        self._batches: AsyncIterator[list[Frame]] | None = None
+        self._left_over: list[Frame] = []
+        self._lifetime = lifetime
+        self._cadence = cadence
+        self._bookmark_at: float | None = None
+        self.opened_from = resource_version
+        self._opened_at = 0.0
+        self._watching_since = 0.0
+        self._alarm = Alarm()
+        self.events = 0
+
+    async def open(self) -> None:
+        self._batches = await self._stream.__aenter__()
+        self._opened_at = self._watching_since = asyncio.get_running_loop().time()
+
+    def begin(self, resource_version: str) -> None:
+        """The list that it began with is complete, at this version; now it is a watch."""
+        self.opened_from = resource_version
+        self._watching_since = asyncio.get_running_loop().time()
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was opened."""
+        return asyncio.get_running_loop().time() - self._opened_at
+
+    @property
+    def watched_for(self) -> float:
+        """Seconds that it has been a watch, and not yet a list."""
+        return asyncio.get_running_loop().time() - self._watching_since
+
+    def heard_bookmark(self) -> None:
+        """A bookmark came: the server's pulse."""
+        now = asyncio.get_running_loop().time()
+        if self._bookmark_at is not None:
+            self._cadence.heard(now - self._bookmark_at)
+        self._bookmark_at = now
+
+    async def next_batch(self, longest_silence: float | None = None) -> list[Frame] | None:
+        """The next frames; ``None`` when the server ended the stream.
+
+        Raises:
+            WatchSilenceError: Nothing came for ``longest_silence`` (if it is left out: for longer
+                than this server is ever silent), or past the time at which the server was to end
+                the watch.
+        """
+        if self._left_over:
+            batch, self._left_over = self._left_over, []
+            return batch
+        assert self._batches is not None
+        left = self._lifetime - self.age
+        learned = self._cadence.longest_silence if longest_silence is None else None
+        limit = min(each for each in (left, longest_silence, learned) if each is not None)
+        try:
+            if limit <= 0:
+                raise TimeoutError
+            with self._alarm.set(limit):
+                return await anext(self._batches, None)
+        except TimeoutError as error:
+            if limit == learned:
+                self._cadence.was_silent()
+            late = "what was due did not come" if limit < left else "the server did not end it"
+            raise WatchSilenceError(f"{self._what}: {late} in time; taken for dead") from error
+
+    def give_back(self, frames: list[Frame]) -> None:
+        """Frames for the next reader."""
+        self._left_over = frames
+
+    async def close(self) -> None:
+        if self._batches is not None:
+            self._batches = None
+            self._alarm.stop()
+            try:
+                await self._stream.__aexit__(None, None, None)
+            except Exception:  # it is over, however it takes that
+                logger.debug("%s: closing the watch failed", self._what, exc_info=True)

@@ -1,0 +1,453 @@
+"""A source in; a store that has what the server has, and keeps having it, out."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from kinform.api import ListOptions
+from kinform.errors import (
+    CacheError,
+    ConfigError,
+    DecodeError,
+    IncompleteStreamError,
+    KinformError,
+    VeryShortWatchError,
+    WatchError,
+)
+from kinform.informers.reflector._admission import Admission, records_of
+from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._open_watch import Cadence, OpenWatch
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._quarantine import QuarantinedObject
+from kinform.informers.reflector._recovery import Recovery
+from kinform.informers.reflector._taking import FROM_ANYWHERE, Taking
+from kinform.informers.reflector._target import Target, TargetFailedError
+from kinform.informers.reflector._vitals import (
+    Phase,
+    ReflectorStatus,
+    SyncMode,
+    Vitals,
+    WatchFailure,
+)
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.metrics import NO_METRICS, Metrics, guarded
+from kinform.objects import Handle
+
+logger = logging.getLogger("kinform.reflector")
+
+T = TypeVar("T", bound=Handle)
+# A watch that lived this long is proof of health; one that did not is damped.
+_HEALTHY_AFTER = 5.0
+_VERY_SHORT = 1.0
+# How long a streamed list may be silent: before its first object, and after.
+_FIRST_SILENCE = 60.0
+_NEXT_SILENCE = 30.0
+# A server may be this late in ending a watch whose time is up.
+_GRACE = 30.0
+_PAGE_SIZE = 500
+_SHORTEST_WATCH = 300.0
+
+
+class Reflector(Generic[T]):
+    """Keeps a store as the server has it.
+
+    ============ ============================================ ===================================
+    in           when                                         then
+    ============ ============================================ ===================================
+    NEW          always                                       STREAMING, or LISTING if the source
+                                                              cannot stream or is known not to
+    STREAMING    the end bookmark came                        WATCHING, on the same stream
+    STREAMING    not supported; silent; closed early twice    LISTING, remembered for an hour
+    STREAMING    403 (who may not watch may list)             LISTING
+    STREAMING    410 or version too large                     STREAMING, asking for the newest
+    STREAMING    401, 404, 429, 503                           WAITING, STREAMING
+    STREAMING    anything else                                WAITING, STREAMING; LISTING after 3
+    LISTING      all pages came                               WATCHING (or POLLING after a 405)
+    LISTING      410 or version too large                     LISTING, asking for the newest
+    LISTING      a continue token expired                     LISTING, in one request
+    LISTING      anything else                                WAITING, NEW
+    WATCHING     the server ended it                          WATCHING from the last version
+    WATCHING     410; replayed events; 3 closed at once       NEW (the newest, if no progress)
+    WATCHING     silence                                      WATCHING from the last version
+    WATCHING     connection lost, 401, 403, 429, 503          WAITING, WATCHING
+    WATCHING     500 three times, 504 too large twice         WAITING, NEW
+    WATCHING     404; other refusals; the store failed        WAITING, NEW
+    WATCHING     over, and the source has no versions         NEW
+    WATCHING     405                                          POLLING
+    POLLING      the interval is over                         LISTING
+    any          cancelled                                    STOPPED
+    ============ ============================================ ===================================
+
+    ``_verdicts.judge`` is this table as code. Waiting is jittered and exponential on every path,
+    at least what Retry-After says, and starts anew only after a watch that lived.
+
+    Args:
+        source: What to list and watch.
+        store: What to fill.
+        name: How it is called in logs and errors.
+        admission: Prepares the objects: transform, quarantine, and bytes kept from before.
+        resource_version: What the store is as of, if it was filled before: no list may be older.
+        resync_period: Seconds between calls of the store's ``resync``; 0 for never.
+        should_resync: Asked each time whether to.
+        on_watch_error: Hears every lost connection and refusal.
+        options: Page size, backoff and the like.
+        metrics: Is told of lists, watches and failures.
+    """
+
+    def __init__(
+        self,
+        source: ListWatch[T],
+        store: Target[T],
+        *,
+        name: str = "",
+        admission: Admission[T] | None = None,
+        resource_version: str = "",
+        resync_period: float = 0.0,
+        should_resync: Callable[[], bool] | None = None,
+        on_watch_error: Callable[[WatchFailure], object] | None = None,
+        options: ReflectorOptions | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        if not resync_period >= 0:
+            raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
+        options = options or ReflectorOptions()
+        self._source = source
+        self._store = store
+        self.name = name or source.name
+        self._admission = admission or Admission(source.form, known=records_of(store))
+        self._streaming = options.streaming
+        self._memory = options.memory
+        self._page_size = options.page_size
+        self._resync_period = resync_period
+        self._should_resync = should_resync
+        self._watch_timeout = max(options.watch_timeout, _SHORTEST_WATCH)
+        self._poll_interval = options.poll_interval
+        self._metrics = metrics = guarded(metrics)
+
+        self._room: Callable[[], Any] | None = getattr(store, "room", None)
+        self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
+
+        self._vitals = Vitals(resource_version=resource_version)
+        self._recovery = Recovery(self.name, self._vitals, options.backoff(), metrics)
+        self.set_watch_error_handler(on_watch_error)
+        self._taking = Taking(self.name, store, self._admission, self._vitals)
+        self._cadence = Cadence()
+        self._open: OpenWatch | None = None
+        self._relist_reason = ""
+        self._version_unusable = False
+        self._was_paged = False
+        self._healthy = False
+        self._just_listed = False
+        self._fault: BaseException | None = None
+        self._steps = {
+            Phase.NEW: self._begin,
+            Phase.STREAMING: self._stream,
+            Phase.LISTING: self._list,
+            Phase.WATCHING: self._watch,
+            Phase.POLLING: self._poll,
+        }
+
+    # -- seen from outside -------------------------------------------------------------------
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """How far it has come; empty before the first list."""
+        return self._vitals.resource_version
+
+    @property
+    def quarantine(self) -> Mapping[str, QuarantinedObject]:
+        """Objects that the server has and that could not be read or transformed."""
+        return self._admission.quarantine
+
+    def status(self) -> ReflectorStatus:
+        """How it is; any thread."""
+        return self._vitals.status()
+
+    def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
+        """Whom to tell of every lost connection and refusal; called on the loop, so be short.
+
+        Raises:
+            ConfigError: It is a coroutine function, which nobody would await.
+        """
+        if inspect.iscoroutinefunction(handler):
+            raise ConfigError(
+                "on_watch_error is called, not awaited: pass a plain function (it may start a task)"
+            )
+        self._recovery.on_error = handler
+
+    # -- the machine -------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until cancelled. What goes wrong on the way is told, waited out and tried again."""
+        loop = asyncio.get_running_loop()
+        self._vitals.clock = loop.time
+        self._vitals.phase_since = loop.time()
+        me = asyncio.current_task()
+        assert me is not None  # a coroutine that runs on a loop is a task's
+        resync = asyncio.create_task(self._resync(me)) if self._resync_period else None
+        phase = Phase.NEW
+        try:
+            while True:
+                self._vitals.enter(phase)
+                try:
+                    phase = await self._steps[phase]()
+                except TargetFailedError as failed:
+                    raise failed.__cause__ or failed from None
+                except KinformError as error:
+                    phase = await self._recover(phase, error)
+                except Exception as error:  # the source's or the store's code may be anybody's
+                    wrapped = WatchError(f"{self.name}: {type(error).__name__}: {error}")
+                    wrapped.__cause__ = error
+                    phase = await self._recover(phase, wrapped)
+        except asyncio.CancelledError:
+            if self._fault is None:
+                raise
+            me.uncancel()
+            raise self._fault from None
+        finally:
+            self._vitals.enter(Phase.STOPPED)
+            self._vitals.retry_at = None
+            if resync is not None:
+                resync.cancel()
+            await self._close_watch()
+
+    async def _begin(self) -> Phase:
+        if self._drained is not None:
+            await self._drained()
+        may_stream = (
+            self._streaming
+            and self._source.supports_streaming
+            and self._memory.may_stream(self._memory_key)
+        )
+        return Phase.STREAMING if may_stream else Phase.LISTING
+
+    async def _recover(self, phase: Phase, error: KinformError) -> Phase:
+        """Judge what happened, tell of it, wait if need be; where to go on."""
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            # The source made something else of it. It is still the end.
+            raise asyncio.CancelledError from error
+        await self._close_watch()
+        healthy, self._healthy = self._healthy, False
+        asks_for_version = phase is Phase.LISTING or bool(self._vitals.resource_version)
+        verdict, delay = self._recovery.judge(
+            phase,
+            error,
+            versioned=asks_for_version and not self._version_unusable,
+            healthy=healthy,
+        )
+        if verdict.downgrade:
+            self._memory.downgrade(
+                self._memory_key if phase is Phase.STREAMING else self._watch_memory_key
+            )
+        if verdict.forget_version:
+            self._version_unusable = True
+        if verdict.reason:
+            self._relist_reason = verdict.reason
+        if delay:
+            await self._wait(delay)
+        return verdict.next
+
+    async def _wait(self, delay: float) -> None:
+        self._vitals.enter(Phase.WAITING)
+        self._vitals.retry_at = self._vitals.clock() + delay
+        await asyncio.sleep(delay)
+        self._vitals.retry_at = None
+
+    # -- streaming ---------------------------------------------------------------------------
+
+    async def _stream(self) -> Phase:
+        known = "" if self._version_unusable else self._vitals.resource_version
+        watch = await self._open_watch(
+            ListOptions(
+                resource_version=known,
+                resource_version_match="NotOlderThan",
+                send_initial_events=True,
+            )
+        )
+        started = self._vitals.clock()
+        collecting = Collecting(self._admission)
+        version = None
+        deadline = math.inf
+        while version is None:
+            silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
+            batch = await watch.next_batch(min(silence, deadline - self._vitals.clock()))
+            if batch is None:
+                raise IncompleteStreamError(
+                    f"{self.name}: the streamed list ended after {watch.events} events, "
+                    "before it was complete"
+                )
+            self._vitals.contact_at = self._vitals.clock()
+            used, version = collecting.take_events(batch)
+            watch.events += used
+            watch.give_back(batch[used:])
+            if collecting.is_late and deadline == math.inf:
+                # Changes come already: all there was has come, and only the word for it is due.
+                deadline = self._vitals.clock() + _NEXT_SILENCE
+        watch.begin(version)
+        self._replace(collecting, version, SyncMode.STREAMING, started)
+        await self._make_room()
+        return Phase.WATCHING
+
+    # -- listing -----------------------------------------------------------------------------
+
+    async def _list(self) -> Phase:
+        started = self._vitals.clock()
+        version = "" if self._version_unusable else self._vitals.resource_version or "0"
+        options = ListOptions(resource_version=version, limit=self._limit(version))
+        if version not in FROM_ANYWHERE and options.limit:
+            # With a limit a bare version would mean "exactly", and not "at least".
+            options = options.replace(resource_version_match="NotOlderThan")
+        collecting = Collecting(self._admission)
+        listed = await collecting.take_pages(self._source, options)
+        if listed is None:
+            # The server forgot the version between two pages. In one request nothing can change.
+            collecting = Collecting(self._admission)
+            options = options.replace(limit=None, resource_version_match="")
+            listed = await collecting.take_pages(self._source, options)
+            if listed is None:
+                raise DecodeError(f"{self.name}: the server pages a list that has no limit")
+        if version == "0" and listed.pages > 1:
+            # It pages even from its cache, or has none: then it can also page later.
+            self._was_paged = True
+        self._replace(collecting, listed.resource_version, SyncMode.LIST, started)
+        await self._make_room()
+        if self._memory.may_stream(self._watch_memory_key):
+            return Phase.WATCHING
+        return Phase.POLLING
+
+    def _limit(self, version: str) -> int | None:
+        if self._page_size:
+            return self._page_size
+        if version in FROM_ANYWHERE or self._was_paged:
+            return _PAGE_SIZE
+        # A concrete version is served from the server's cache only if it is asked for in one.
+        return None
+
+    async def _make_room(self) -> None:
+        if self._room is not None:
+            await self._room()
+
+    async def _poll(self) -> Phase:
+        await asyncio.sleep(self._poll_interval * (1 + random.random() / 10))
+        self._relist_reason = "poll"
+        return Phase.LISTING
+
+    def _replace(
+        self, collecting: Collecting[T], version: str, mode: SyncMode, started: float
+    ) -> None:
+        count = len(collecting.objects)
+        try:
+            self._store.replace(list(collecting.objects.values()), version)
+        except Exception as error:  # the store may be anybody's
+            raise CacheError(f"{self.name}: the store refused the list: {error}") from error
+        self._admission.list_finished(collecting.unreadable, namespace=self._source.namespace)
+        vitals = self._vitals
+        now = vitals.clock()
+        if vitals.synced:
+            reason = self._relist_reason or "unknown"
+            vitals.relists[reason] += 1
+            self._metrics.relisted(self.name, reason)
+        self._relist_reason = ""
+        vitals.synced = True
+        vitals.mode = mode
+        vitals.resource_version = version
+        vitals.contact_at = vitals.list_at = now
+        vitals.attempts = 0
+        self._version_unusable = False
+        vitals.moved = False
+        self._just_listed = True
+        self._recovery.synced()
+        self._metrics.list_finished(self.name, now - started, count)
+        logger.debug("%s: %d objects by %s at %s", self.name, count, mode.value, version)
+
+    # -- watching ----------------------------------------------------------------------------
+
+    async def _open_watch(self, options: ListOptions) -> OpenWatch:
+        lifetime = self._watch_timeout * (1 + random.random())
+        options = options.replace(
+            allow_watch_bookmarks=True, timeout_seconds=min(int(lifetime), 1 << 31)
+        )
+        watch = OpenWatch(
+            self._source.watch(options),
+            what=self.name,
+            resource_version=options.resource_version,
+            lifetime=lifetime + _GRACE,
+            cadence=self._cadence,
+        )
+        await watch.open()
+        self._open = watch
+        self._vitals.watch_opens += 1
+        self._vitals.contact_at = self._vitals.clock()
+        self._metrics.watch_opened(self.name)
+        return watch
+
+    async def _watch(self) -> Phase:
+        watch = self._open
+        if watch is None:
+            version = self._vitals.resource_version
+            if not (version or self._just_listed):
+                # A source without versions: what was deleted meanwhile only a list can tell.
+                self._relist_reason = "no version"
+                return Phase.NEW
+            watch = await self._open_watch(ListOptions(resource_version=version))
+            self._vitals.attempts = 0
+        self._just_listed = False
+        try:
+            while True:
+                batch = await watch.next_batch()
+                if batch is None:
+                    break
+                self._vitals.contact_at = self._vitals.clock()
+                self._taking.take(batch, watch)
+                await self._make_room()
+        finally:
+            self._healthy = watch.watched_for >= _HEALTHY_AFTER
+        await self._close_watch()
+        return await self._after_clean_close(watch)
+
+    async def _after_clean_close(self, watch: OpenWatch) -> Phase:
+        if self._healthy:
+            self._recovery.watch_lived()
+        elif watch.age < _VERY_SHORT and not watch.events:
+            raise VeryShortWatchError(
+                f"{self.name}: the server closed the watch from version "
+                f"{watch.opened_from or 'none'} at once, without an event"
+            )
+        elif delay := self._recovery.watch_was_short():
+            await self._wait(delay)
+        return Phase.WATCHING
+
+    async def _close_watch(self) -> None:
+        watch, self._open = self._open, None
+        if watch is not None:
+            short = watch.age < _VERY_SHORT and not watch.events
+            self._metrics.watch_closed(self.name, watch.age, watch.events, short)
+            await watch.close()
+
+    async def _resync(self, runner: asyncio.Task[Any]) -> None:
+        while True:
+            await asyncio.sleep(self._resync_period)
+            try:
+                if self._should_resync is None or self._should_resync():
+                    self._store.resync()
+                    await self._make_room()
+            except TargetFailedError as failed:
+                self._fault = failed.__cause__ or failed
+                runner.cancel()
+            except Exception:  # anybody's code; neither the watch nor the next one is to suffer
+                logger.exception("%s: resync failed", self.name)
+
+    @property
+    def _memory_key(self) -> tuple[str, object]:
+        return ("stream", self._source.resource or self.name or self._source)
+
+    @property
+    def _watch_memory_key(self) -> tuple[str, object]:
+        return ("watch", self._source.resource or self.name or self._source)

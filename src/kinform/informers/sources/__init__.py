@@ -1,0 +1,1 @@
+"""Where objects come from: any two callables, or a resource of a client; pages and frames out."""

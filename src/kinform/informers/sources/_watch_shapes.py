@@ -1,0 +1,132 @@
+"""What a watch callable returned in, in whatever shape; batches of frames out."""
+
+from __future__ import annotations
+
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+)
+from typing import cast
+
+from kinform.client import EventType, Frame, FrameDecoder, Undecodable, Watch, WatchEvent
+from kinform.errors import ApiError, DecodeError, KinformError, TransportError, WatchError
+from kinform.informers.sources._list_shapes import payload_of, read_item
+from kinform.informers.sources._off_loop import IteratorPump
+from kinform.objects import JSON
+
+_ACCEPTED_STREAMS = (
+    "a Watch, an iterator, an async iterator, or an async context manager that gives one"
+)
+_ACCEPTED_EVENTS = (
+    "a WatchEvent, a Frame, a dict with type and object, a pair of both, or a list of these"
+)
+
+_decode_line = FrameDecoder(JSON).decode
+
+
+@contextmanager
+def foreign_errors(what: str) -> Iterator[None]:
+    """Whatever a caller's own code raises is, to who asked for objects: no answer."""
+    try:
+        yield
+    except KinformError:
+        raise
+    except Exception as error:
+        raise TransportError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+@asynccontextmanager
+async def open_batches(source: object, *, what: str) -> AsyncIterator[AsyncIterator[list[Frame]]]:
+    """Read ``source`` inside ``async with``; leaving it closes whatever there is to close.
+
+    Raises, on entering:
+        WatchError: It is nothing that events could come from.
+
+    Raises, while iterating:
+        TransportError: The source raised something that is not of kinform; it is the cause.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(source, AbstractAsyncContextManager):
+            with foreign_errors(what):
+                source = await stack.enter_async_context(source)
+        batches = _batches(source, stack, what)
+        yield await stack.enter_async_context(aclosing(batches))
+
+
+def _batches(source: object, stack: AsyncExitStack, what: str) -> AsyncGenerator[list[Frame], None]:
+    if isinstance(source, Watch):
+        return source.batches()
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping):
+        pump = IteratorPump(cast(Iterable[object], source), name=what)
+        stack.push_async_callback(pump.close)
+        source = pump.batches()
+    if isinstance(source, AsyncIterable):
+        with foreign_errors(what):
+            items = aiter(source)
+        # By name, for one that nobody has read from yet is to be closed as well.
+        if hasattr(items, "aclose"):
+            stack.push_async_callback(items.aclose)
+        return _framed(items, what)
+    raise WatchError(
+        f"{what}: it returned a {type(source).__name__}; accepted are {_ACCEPTED_STREAMS}"
+    )
+
+
+async def _framed(items: AsyncIterable[object], what: str) -> AsyncGenerator[list[Frame], None]:
+    with foreign_errors(what):
+        async for item in items:
+            if frames := _frames_of(item):
+                yield frames
+
+
+def _frames_of(item: object) -> list[Frame]:
+    if isinstance(item, list):
+        return [frame for part in item for frame in _frames_of(part)]
+    if isinstance(item, Frame):
+        return [item]
+    if isinstance(item, WatchEvent):
+        return [_frame(item.type, item.object)]
+    if isinstance(item, Mapping) and "type" in item and "object" in item:
+        # The official client gives its own model as the object, and what was sent beside it.
+        raw = item.get("raw_object")
+        return [_frame(item["type"], raw if isinstance(raw, Mapping) else item["object"])]
+    if isinstance(item, tuple) and len(item) == 2:
+        return [_frame(*item)]
+    misfit = DecodeError(
+        f"a {type(item).__name__}, where an event is wanted; accepted are {_ACCEPTED_EVENTS}"
+    )
+    return [Frame(EventType.ERROR, error=misfit)]
+
+
+def _frame(type: object, obj: object) -> Frame:
+    kind = EventType.__members__.get(str(type))
+    if kind is None:
+        unknown = DecodeError(f"an event of the unknown type {str(type)[:60]!r}")
+        return Frame(EventType.ERROR, error=unknown)
+    if kind is EventType.ERROR:
+        return _refusal(obj)
+    found = read_item(obj)
+    if isinstance(found, Undecodable):
+        return Frame(kind, error=found.error, payload=found.payload)
+    return Frame(kind, found)
+
+
+def _refusal(obj: object) -> Frame:
+    if isinstance(obj, ApiError):
+        return Frame(EventType.ERROR, error=obj)
+    try:
+        # The way of a server's bytes, so that it means the same.
+        return _decode_line(b'{"type":"ERROR","object":%s}' % payload_of(obj))
+    except DecodeError as error:
+        return Frame(EventType.ERROR, error=error)

@@ -1,0 +1,171 @@
+"""What an index function says of entries in; entries by value out. The table locks around it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kinform.informers.store._resting import Entry
+
+Buckets = dict[str, dict[str, Entry]]
+"""Entries by key, by index value. No bucket is empty."""
+
+Reading = tuple[str, ...] | Exception
+"""The values that an index function gave for an entry, or what it raised instead."""
+
+_logger = logging.getLogger("kinform.store")
+
+
+class Index:
+    """One index. ``read`` calls the user's function and may run anywhere; the rest needs the lock.
+
+    The values of each key are remembered, so that an entry leaves the buckets that it went into,
+    whatever the function would say of it today.
+
+    Args:
+        name: What it is called.
+        function: What the user gave, to show to those who ask.
+        reader: The same, to be called with what rests in the table.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Any], Iterable[str] | None],
+        reader: Callable[[Entry], Iterable[str] | None],
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.buckets: Buckets = {}
+        self.errors: dict[str, Exception] = {}
+        self._reader = reader
+        self._values: dict[str, tuple[str, ...]] = {}
+        self._has_warned = False
+
+    def values(self, entry: Entry) -> tuple[str, ...]:
+        """What the function says of an entry, each value once. Raises what the function raises."""
+        said = self._reader(entry)
+        if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
+            return said  # as most do ("put, 3 indices" in benchmarks/bench_store.py)
+        if said is None:
+            return ()
+        if isinstance(said, str):
+            return (said,)
+        values = tuple(dict.fromkeys(said))
+        for value in values:
+            if not isinstance(value, str):
+                raise TypeError(
+                    f"index function {self.name!r} gave a {type(value).__name__} as a value; "
+                    "values are strings"
+                )
+        return values
+
+    def read(self, key: str, entry: Entry) -> Reading:
+        """Like ``values``, but an exception is a finding like any other."""
+        try:
+            return self.values(entry)
+        except Exception as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _logger.warning(
+                    "index function %r raised %s on %s, which is left out of the index; "
+                    "index_errors tells this and any others",
+                    self.name,
+                    type(error).__name__,
+                    key,
+                )
+            return _without_frames(error)
+
+    def read_all(self, entries: Mapping[str, Entry]) -> dict[str, Reading]:
+        read = self.read
+        return {key: read(key, entry) for key, entry in entries.items()}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether this key was looked at, with or without success."""
+        return key in self._values
+
+    def put(self, key: str, entry: Entry, reading: Reading) -> None:
+        values = self._accept(key, reading)
+        buckets = self.buckets
+        old = self._values.get(key)
+        self._values[key] = values
+        if old and old != values:
+            self._leave(buckets, key, [value for value in old if value not in values])
+        for value in values:
+            bucket = buckets.get(value)
+            if bucket is None:
+                buckets[value] = {key: entry}
+            else:
+                bucket[key] = entry
+
+    def remove(self, key: str) -> None:
+        self.errors.pop(key, None)
+        self._leave(self.buckets, key, self._values.pop(key, ()))
+
+    def turn(
+        self, removed: Iterable[str], put: Mapping[str, Entry], readings: Mapping[str, Reading]
+    ) -> None:
+        """Many changes at once, in buckets that no reader has yet: ``buckets`` is another dict.
+
+        Buckets that nothing happens to are the same ones as before.
+        """
+        buckets = self.buckets.copy()
+        own: set[str] = set()
+
+        def bucket_of(value: str) -> dict[str, Entry]:
+            if value not in own:
+                own.add(value)
+                buckets[value] = buckets.get(value, {}).copy()
+            return buckets[value]
+
+        for key in removed:
+            self.errors.pop(key, None)
+            for value in self._values.pop(key, ()):
+                del bucket_of(value)[key]
+        for key, entry in put.items():
+            values = self._accept(key, readings[key])
+            for value in self._values.get(key, ()):
+                if value not in values:
+                    del bucket_of(value)[key]
+            for value in values:
+                bucket_of(value)[key] = entry
+            self._values[key] = values
+        for value in own:
+            if not buckets[value]:
+                del buckets[value]
+        self.buckets = buckets
+
+    def _accept(self, key: str, reading: Reading) -> tuple[str, ...]:
+        if isinstance(reading, tuple):
+            if self.errors:
+                self.errors.pop(key, None)
+            return reading
+        self.errors[key] = reading
+        return ()
+
+    @staticmethod
+    def _leave(buckets: Buckets, key: str, values: Iterable[str]) -> None:
+        for value in values:
+            bucket = buckets[value]
+            del bucket[key]
+            if not bucket:
+                del buckets[value]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the buckets and of what is remembered; keys and entries are the table's."""
+        size = sys.getsizeof
+        buckets = size(self.buckets) + sum(map(size, self.buckets))
+        buckets += sum(map(size, self.buckets.values()))
+        return buckets + size(self._values) + sum(map(size, self._values.values()))
+
+
+def _without_frames(error: Exception) -> Exception:
+    """Its frames, and those of what led to it, would keep the object and its parts alive."""
+    step: BaseException | None = error
+    while step is not None and step.__traceback__ is not None:
+        step.__traceback__ = None
+        step = step.__cause__ or step.__context__
+    return error

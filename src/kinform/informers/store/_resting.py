@@ -1,0 +1,187 @@
+"""An object in; what a store keeps of it, and from that a fresh object for each reader, out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar, cast
+
+from kinform.errors import CacheError, DecodeError, KeyFuncError, KinformError
+from kinform.informers.store._index_functions import HeadIndex, IndexFunc
+from kinform.objects import JSON, Handle, Record
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Handle)
+
+KeyFunc = Callable[[T], str]
+"""What an object is called in a store; any exception it raises becomes a ``KeyFuncError``."""
+
+Entry = Any
+"""What rests in a store for one object. Only the ``Resting`` that made it can tell what it is."""
+
+
+class Resting(Protocol[T]):
+    """How the objects of one store rest. It has no state that changes; any thread may use it."""
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether an entry can never change, so that the same one need not be looked at again."""
+        ...
+
+    def key(self, obj: T) -> str:
+        """What the object is called.
+
+        Raises:
+            KeyFuncError: It has no key.
+        """
+        ...
+
+    def rest(self, obj: T) -> Entry: ...
+
+    def wake(self, entry: Entry) -> T: ...
+
+    def wake_all(self, entries: Iterable[Entry]) -> list[T]: ...
+
+    def version(self, entry: Entry) -> str:
+        """Its resource version; empty if it has none."""
+        ...
+
+    def uid(self, entry: Entry) -> str: ...
+
+    def memory(self, entry: Entry) -> int:
+        """Bytes that it holds."""
+        ...
+
+    def reader(self, func: IndexFunc[T]) -> Callable[[Entry], Iterable[str] | None]:
+        """The index function, to be called with what rests here."""
+        ...
+
+
+class Handles(Resting[H]):
+    """Kubernetes objects: their records rest, and each reader gets a handle of its own.
+
+    Args:
+        form: The handle that readers get.
+    """
+
+    is_frozen = True
+
+    def __init__(self, form: type[H]) -> None:
+        self.form = form
+
+    def key(self, obj: H) -> str:
+        # A key may have been read from anything, so this is no place to trust the types.
+        if not isinstance(cast("object", obj), Handle):
+            raise KeyFuncError(
+                f"a {type(obj).__name__} cannot be kept as {self.form.__name__}; "
+                f"wrap it in {self.form.__name__}(...), or make the store with a key_func"
+            )
+        if not obj.name:
+            raise KeyFuncError(f"{obj!r} has no key; set metadata.name")
+        return obj.key
+
+    def rest(self, obj: H) -> Record:
+        """The record behind it; an editable object is written down as it is now."""
+        if (record := obj.record) is not None:
+            return record
+        try:
+            return Record.read(obj.to_bytes(JSON), JSON)
+        except DecodeError as error:
+            raise CacheError(f"{obj!r} cannot be kept: {error}") from error
+
+    def wake(self, entry: Record) -> H:
+        return self.form.over(entry)
+
+    def wake_all(self, entries: Iterable[Record]) -> list[H]:
+        return self.form.over_all(entries)
+
+    def version(self, entry: Record) -> str:
+        return entry.head.resource_version
+
+    def uid(self, entry: Record) -> str:
+        return entry.head.uid
+
+    def memory(self, entry: Record) -> int:
+        return entry.memory
+
+    def reader(self, func: IndexFunc[H]) -> Callable[[Record], Iterable[str] | None]:
+        if isinstance(func, HeadIndex):
+            of_head = func.of_head
+            return lambda record: of_head(record.head)
+        over = self.form.over
+        return lambda record: func(over(record))
+
+
+class AsIs(Resting[T]):
+    """Any Python objects, kept and handed out as they are: readers share them.
+
+    Args:
+        key_func: What an object is called.
+    """
+
+    is_frozen = False
+
+    def __init__(self, key_func: KeyFunc[T]) -> None:
+        self._key_func = key_func
+
+    def key(self, obj: T) -> str:
+        try:
+            key: object = self._key_func(obj)
+        except KinformError:
+            raise
+        except Exception as error:
+            raise KeyFuncError(
+                f"the key_func failed on a {type(obj).__name__}: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(key, str) or not key:
+            raise KeyFuncError(
+                f"the key_func gave {key!r} for a {type(obj).__name__}; "
+                "a key is a string that is not empty"
+            )
+        return key
+
+    def rest(self, obj: T) -> T:
+        return obj
+
+    def wake(self, entry: T) -> T:
+        return entry
+
+    def wake_all(self, entries: Iterable[T]) -> list[T]:
+        return list(entries)
+
+    def version(self, entry: T) -> str:
+        return version_of(entry)
+
+    def uid(self, entry: T) -> str:
+        return _text(entry, "uid")
+
+    def memory(self, entry: T) -> int:
+        return sys.getsizeof(entry)
+
+    def reader(self, func: IndexFunc[T]) -> Callable[[T], Iterable[str] | None]:
+        return func
+
+
+def choose_resting(
+    form: type[Any] | None, key_func: KeyFunc[Any] | None, resting: Resting[Any] | None
+) -> Resting[Any]:
+    """What the arguments of a store mean together.
+
+    Raises:
+        CacheError: Not exactly one of them was given.
+    """
+    if (form is not None) + (key_func is not None) + (resting is not None) != 1:
+        raise CacheError("a store takes one of form, key_func and resting")
+    if key_func is not None:
+        return AsIs(key_func)
+    return Handles(cast("type[Handle]", form)) if resting is None else resting
+
+
+def version_of(obj: object) -> str:
+    """The ``resource_version`` that an object says it has; empty if it says none."""
+    return _text(obj, "resource_version")
+
+
+def _text(obj: object, attribute: str) -> str:
+    value = getattr(obj, attribute, "")
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,73 @@
+"""Changes in; after each of them, the whole list out to a callback."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, overload
+
+from kinform.errors import KeyFuncError
+from kinform.informers._changes import DeletedObject
+from kinform.informers.store._resting import KeyFunc, Resting
+from kinform.informers.store._store import Store, Write
+from kinform.objects import Handle, Unstructured
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Handle)
+
+
+class UndeltaStore(Store[T]):
+    """A store for those who want no changes but the current set, every time it may have changed.
+
+    Args:
+        push: Gets all objects after each write, on the thread of the writer; the same set may come
+            twice. What it raises goes to the writer, and the write stands.
+        form: The handle that it gets.
+        key_func: What an object is called, for a store of other objects.
+        resting: How objects rest, where neither will do.
+    """
+
+    @overload
+    def __init__(
+        self: UndeltaStore[Unstructured], push: Callable[[builtins.list[Unstructured]], object]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: UndeltaStore[H], push: Callable[[builtins.list[H]], object], form: type[H]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, push: Callable[[builtins.list[T]], object], *, key_func: KeyFunc[T]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, push: Callable[[builtins.list[T]], object], *, resting: Resting[T]
+    ) -> None: ...
+
+    def __init__(
+        self,
+        push: Callable[[builtins.list[Any]], object],
+        form: type[Any] | None = None,
+        *,
+        key_func: KeyFunc[Any] | None = None,
+        resting: Resting[Any] | None = None,
+    ) -> None:
+        super().__init__(form, key_func=key_func, resting=resting)  # type: ignore[call-overload]  # the same overloads
+        self._push = push
+
+    def add(self, obj: T) -> None:
+        super().add(obj)
+        self._push(self.list())
+
+    def delete(self, obj: T | DeletedObject[T]) -> None:
+        super().delete(obj)
+        self._push(self.list())
+
+    def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
+        super().replace(objects, resource_version)
+        self._push(self.list())
+
+    def apply(self, writes: Iterable[Write[T]]) -> dict[int, KeyFuncError]:
+        failures = super().apply(writes)
+        self._push(self.list())
+        return failures
