@@ -91,14 +91,14 @@ model_waits = st.one_of(
     steps("pause", st.sampled_from([0.0, 0.1, 0.5, 2.0, 40.0, 700.0])),
     steps("await_version", namespaces),
 )
+poisoned_rushes = steps(
+    "poisoned_rush",
+    namespaces,
+    names,
+    st.lists(st.none() | st.tuples(apps, st.booleans()), min_size=3, max_size=8),
+)
 model_troubles = st.one_of(
     steps("poison", namespaces, names, apps),
-    steps(
-        "poisoned_rush",
-        namespaces,
-        names,
-        st.lists(st.none() | st.tuples(apps, st.booleans()), min_size=2, max_size=6),
-    ),
     steps("compact"),
     steps("fall_behind", st.integers(0, 4)),
     steps("hide_expiry", st.booleans()),
@@ -133,7 +133,9 @@ embedded_waits = st.one_of(waits, steps("pause", st.sampled_from([0.0, 0.01, 0.0
     transforms=st.booleans(),
     slow=st.booleans(),
     before=st.lists(writes, max_size=8),
-    acts=acts_of(mixed({writes: 4, model_waits: 2, model_troubles: 1, model_lives: 1})),
+    acts=acts_of(
+        mixed({writes: 8, poisoned_rushes: 1, model_waits: 4, model_troubles: 2, model_lives: 2})
+    ),
 )
 def test_whatever_happens_the_store_and_every_handler_end_up_with_the_truth(
     shape: str,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kinform.errors import ResponseTooLargeError, StateError, TransportError
+from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
-from kinform.transport._gzip import decoder_for
+from kinform.transport._arriving import ArrivingBody
 
 if TYPE_CHECKING:
     import aiohttp
 
 
-class AiohttpResponse:
+class AiohttpResponse(ArrivingBody):
     """One answer. Its body can be read once, by ``read`` or by ``chunks``."""
 
     def __init__(
@@ -26,11 +25,9 @@ class AiohttpResponse:
         deadline: float | None,
         on_close: Callable[[AiohttpResponse], None],
     ) -> None:
+        super().__init__(action=action, deadline=deadline)
         self._response = response
-        self._action = action
-        self._deadline = deadline
         self._on_close = on_close
-        self._body_taken = False
         self._closed = False
         connection = response.connection  # None if the whole body came with the head
         self._protocol = connection.protocol if connection is not None else None
@@ -45,57 +42,6 @@ class AiohttpResponse:
     @property
     def headers(self) -> Mapping[str, str]:
         return self._response.headers
-
-    async def read(self, limit: int | None = None) -> bytes:
-        self._check_declared_size(limit)
-        # BytesIO hands its buffer over without a copy; joining pieces would hold the body twice.
-        body = io.BytesIO()
-        size = 0
-        pieces = self._pieces(self._arriving)
-        try:
-            # One timer for all of it: a page of a big list comes in hundreds of pieces, and
-            # setting a timer costs several microseconds (benchmarks/run.py --only list).
-            async with asyncio.timeout_at(self._deadline):
-                async for piece in pieces:
-                    size += len(piece)
-                    if limit is not None and size > limit:
-                        raise self._too_large(limit)
-                    body.write(piece)
-        except TimeoutError as error:
-            raise self._too_slow() from error
-        finally:
-            await pieces.aclose()
-        return body.getvalue()
-
-    def chunks(self) -> AsyncGenerator[bytes]:
-        return self._pieces(self._arriving if self._deadline is None else self._arriving_in_time)
-
-    async def _pieces(self, arriving: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[bytes]:
-        if self._body_taken:
-            raise StateError("the body of a response can be read only once")
-        self._body_taken = True
-        try:
-            decoder = decoder_for(self.headers.get("Content-Encoding"), action=self._action)
-            while data := await arriving():
-                for number, piece in enumerate(decoder.feed(data)):
-                    if number:
-                        # A little input can inflate to a lot; let other streams have their turn.
-                        await asyncio.sleep(0)
-                    yield piece
-            decoder.finish()
-        finally:
-            # Also on cancellation and when the reader stops early: this connection goes, no other.
-            self._end()
-
-    async def close(self) -> None:
-        self._end()
-
-    async def _arriving_in_time(self) -> bytes:
-        try:
-            async with asyncio.timeout_at(self._deadline):
-                return await self._arriving()
-        except TimeoutError as error:
-            raise self._too_slow() from error
 
     async def _arriving(self) -> bytes:
         try:
@@ -133,18 +79,6 @@ class AiohttpResponse:
             content.set_exception(
                 reason or ConnectionResetError("the connection ended in the middle of the body")
             )
-
-    def _check_declared_size(self, limit: int | None) -> None:
-        declared = self._response.content_length
-        if limit is not None and declared is not None and declared > limit:
-            self._end()
-            raise self._too_large(limit)
-
-    def _too_slow(self) -> TransportError:
-        return TransportError(f"{self._action}: the body did not end within the time given")
-
-    def _too_large(self, limit: int) -> ResponseTooLargeError:
-        return ResponseTooLargeError(f"{self._action}: the body is larger than {limit} bytes")
 
 
 def _take_notice(lost: asyncio.Future[None]) -> None:

@@ -1,0 +1,98 @@
+"""The pieces of a body as they arrive in; the body as its server meant it, in time, out."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from kinform.errors import ResponseTooLargeError, StateError, TransportError
+from kinform.transport._gzip import decoder_for
+
+
+class ArrivingBody(ABC):
+    """What every response does with its body, however it is carried. It can be read once.
+
+    Args:
+        action: What failed, if it does: ``GET https://…``.
+        deadline: When all of it must be there, in the loop's time; ``None`` for no limit.
+    """
+
+    def __init__(self, *, action: str, deadline: float | None) -> None:
+        self._action = action
+        self._deadline = deadline
+        self._body_taken = False
+
+    @property
+    @abstractmethod
+    def headers(self) -> Mapping[str, str]:
+        """Response headers; look-ups ignore case."""
+
+    @abstractmethod
+    async def _arriving(self) -> bytes:
+        """The next bytes from the wire; empty at the end. Raises TransportError."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Give the connection back, or drop it. Idempotent."""
+
+    async def close(self) -> None:
+        self._end()
+
+    async def read(self, limit: int | None = None) -> bytes:
+        declared = self.headers.get("Content-Length", "")
+        if limit is not None and declared.isdecimal() and int(declared) > limit:
+            self._end()
+            raise self._too_large(limit)
+        # BytesIO hands its buffer over without a copy; joining pieces would hold the body twice.
+        body = io.BytesIO()
+        size = 0
+        pieces = self._pieces(self._arriving)
+        try:
+            # One timer for all of it: a page of a big list comes in hundreds of pieces, and
+            # setting a timer costs several microseconds (benchmarks/run.py --only list).
+            async with asyncio.timeout_at(self._deadline):
+                async for piece in pieces:
+                    size += len(piece)
+                    if limit is not None and size > limit:
+                        raise self._too_large(limit)
+                    body.write(piece)
+        except TimeoutError as error:
+            raise self._too_slow() from error
+        finally:
+            await pieces.aclose()
+        return body.getvalue()
+
+    def chunks(self) -> AsyncGenerator[bytes]:
+        return self._pieces(self._arriving if self._deadline is None else self._arriving_in_time)
+
+    async def _pieces(self, arriving: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[bytes]:
+        if self._body_taken:
+            raise StateError("the body of a response can be read only once")
+        self._body_taken = True
+        try:
+            decoder = decoder_for(self.headers.get("Content-Encoding"), action=self._action)
+            while data := await arriving():
+                for number, piece in enumerate(decoder.feed(data)):
+                    if number:
+                        # A little input can inflate to a lot; let other streams have their turn.
+                        await asyncio.sleep(0)
+                    yield piece
+            decoder.finish()
+        finally:
+            # Also on cancellation and when the reader stops early: this connection goes, no other.
+            self._end()
+
+    async def _arriving_in_time(self) -> bytes:
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await self._arriving()
+        except TimeoutError as error:
+            raise self._too_slow() from error
+
+    def _too_slow(self) -> TransportError:
+        return TransportError(f"{self._action}: the body did not end within the time given")
+
+    def _too_large(self, limit: int) -> ResponseTooLargeError:
+        return ResponseTooLargeError(f"{self._action}: the body is larger than {limit} bytes")
