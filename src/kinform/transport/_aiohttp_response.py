@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
 from kinform.transport._arriving import ArrivingBody
+from kinform.transport._pacing import Pacing
 
 if TYPE_CHECKING:
     import aiohttp
@@ -32,6 +33,8 @@ class AiohttpResponse(ArrivingBody):
         connection = response.connection  # None if the whole body came with the head
         self._protocol = connection.protocol if connection is not None else None
         self._lost = self._protocol.closed if self._protocol is not None else None
+        transport = connection.transport if connection is not None else None
+        self._pacing = Pacing(transport) if transport is not None else None
         if self._lost is not None:
             self._lost.add_done_callback(self._end_reading)
 
@@ -45,15 +48,20 @@ class AiohttpResponse(ArrivingBody):
 
     async def _arriving(self) -> bytes:
         try:
-            return await self._response.content.readany()
+            data = await self._response.content.readany()
         except EXCHANGE_ERRORS as error:
             if self._closed:
                 raise TransportError(f"{self._action}: closed while it was being read") from error
             raise translated(error, action=self._action) from error
+        if self._pacing is not None:
+            self._pacing.read(len(data))
+        return data
 
     def _end(self) -> None:
         if not self._closed:
             self._closed = True
+            if self._pacing is not None:
+                self._pacing.stop()
             if self._lost is not None:
                 self._lost.remove_done_callback(self._end_reading)
                 # The connection may live on for others and end in an error that is nobody's;
