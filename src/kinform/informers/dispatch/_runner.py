@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 
 from kinform.informers._latch import Latch
+from kinform.informers._waking import wake
 from kinform.informers.dispatch._mailbox import Item, Mailbox
 
 _log = logging.getLogger("kinform.dispatch")
@@ -171,9 +172,11 @@ class ThreadRunner(Runner):
 
 
 class TaskRunner(Runner):
-    """For ``async def`` handlers: one task on the informer's loop for as long as there is work.
+    """For ``async def`` handlers: one task on the informer's loop, from the first change on.
 
-    A handler that cancels its own task loses that task: another one begins with the next change.
+    Between changes it waits: to begin another task each time takes the loop three turns instead
+    of one. A handler that cancels its own task loses that task: another one begins with the next
+    change.
     """
 
     def __init__(
@@ -184,6 +187,7 @@ class TaskRunner(Runner):
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
+        self._more: asyncio.Future[None] | None = None
         self._was_interrupted = False
 
     def cancel(self) -> None:
@@ -214,13 +218,35 @@ class TaskRunner(Runner):
 
     async def _run(self) -> None:
         take, tell = self._mailbox.take, self._tell
-        items, since = 0, time.monotonic()
-        while self._is_allowed and (item := take()) is not None:
-            await tell(item)
-            items += 1
-            if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
-                await asyncio.sleep(0)
-                items, since = 0, time.monotonic()
+        while True:
+            items, since = 0, time.monotonic()
+            while self._is_allowed and (item := take()) is not None:
+                await tell(item)
+                items += 1
+                if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
+                    await asyncio.sleep(0)
+                    items, since = 0, time.monotonic()
+            if not await self._wait():
+                return
+
+    async def _wait(self) -> bool:
+        """Whether there is more to do. Who nudges after our look at the mailbox finds us here."""
+        assert self._loop is not None
+        with self._lock:
+            if not self._is_allowed:
+                return False
+            if self._mailbox:
+                return True
+            more = self._more = self._loop.create_future()
+        try:
+            await more
+        finally:
+            self._more = None
+        return True
+
+    def _rouse(self) -> None:
+        if self._more is not None:
+            wake(self._more)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         # A callback, for a task that is cancelled before its first step runs nothing of its own.
