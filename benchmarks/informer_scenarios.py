@@ -143,6 +143,7 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
             title=f"{_RATE} changes/s for {sizes.seconds} s, {_pods(sizes)}; {server.description}",
             contenders=(
                 *_contenders(given),
+                Contender("kinform, def handler", "kinform_sync", {**given, "threaded": True}),
                 Contender(
                     "kinform, every part read", "kinform_sync", {**given, "read_parts": True}
                 ),

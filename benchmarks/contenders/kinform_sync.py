@@ -23,19 +23,30 @@ async def follow_pods(parameters: Parameters) -> Facts:
     added = 0
     stamp = parameters["stamp"]
 
-    def on_add(pod: Unstructured) -> None:
+    def count(pod: Unstructured) -> None:
         nonlocal added
         added += 1
 
-    def on_update(old: Unstructured, new: Unstructured) -> None:
+    def note(old: Unstructured, new: Unstructured) -> None:
         window.note(new.labels.get(stamp))
         if parameters.get("read_parts"):
             new.metadata, new["spec"], new["status"]
 
+    async def on_add(pod: Unstructured) -> None:
+        count(pod)
+
+    async def on_update(old: Unstructured, new: Unstructured) -> None:
+        note(old, new)
+
     async with Client.from_kubeconfig(parameters["kubeconfig"]) as client:
         factory = DynamicSharedInformerFactory(client)
         pods = factory.for_resource(PODS)
-        registration = pods.informer.add_event_handler(on_add=on_add, on_update=on_update)
+        # A task on the loop, as in an asyncio program; or a thread, as in any other.
+        registration = (
+            pods.informer.add_event_handler(on_add=count, on_update=note)
+            if parameters.get("threaded")
+            else pods.informer.add_event_handler(on_add=on_add, on_update=on_update)
+        )
         async with factory:
             await registration.has_synced
             facts = {"cpu": used_cpu(), "work_wall": since(parameters["started"])}
