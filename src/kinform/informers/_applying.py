@@ -125,7 +125,10 @@ class Applying(Generic[T]):
         if old is new:
             return True
         version = self._version(old)
-        return bool(version) and version == self._version(new) and not self._is_another(old, new)
+        if version != self._version(new) or self._is_another(old, new):
+            return False
+        # Objects without versions are the same if their bytes are.
+        return bool(version) or getattr(old, "payload", old) == getattr(new, "payload", new)
 
 
 def resync_changes(table: Table) -> list[Change]:

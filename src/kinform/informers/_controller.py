@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -109,6 +110,8 @@ class _Processing(Generic[T]):
     ) -> None:
         self._queue = queue
         self._process = process
+        # The reflector and its resync empty it both: one at a time, or one waits for nothing.
+        self._emptying = asyncio.Lock()
         # The queue's own methods: this stands in the way of nothing.
         self.add = queue.add
         self.update = queue.update
@@ -119,8 +122,9 @@ class _Processing(Generic[T]):
 
     async def room(self) -> None:
         try:
-            while len(self._queue):
-                await self._queue.pop(self._process, limit=_BATCH)
+            async with self._emptying:
+                while len(self._queue):
+                    await self._queue.pop(self._process, limit=_BATCH)
         except Exception as error:
             raise TargetFailedError(str(error)) from error
 

@@ -10,7 +10,7 @@ from typing import Generic, Self, TypeVar
 
 from kinform.api import GVR, ListOptions
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
-from kinform.errors import AlreadyStoppedError, ConfigError
+from kinform.errors import AlreadyStoppedError, CacheSyncError, ConfigError
 from kinform.informers._lister import Lister
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult, wait_for_sync
@@ -75,10 +75,12 @@ class ResourceInformer(Generic[T]):
         self.lister: Lister[T] = Lister(informer.indexer, informer.form, key.resource.resource)
         self._key = key
         self._give_back: Callable[[InformerKey, SharedIndexInformer[T]], None] | None = give_back
+        self._releasing = threading.Lock()
 
     def release(self) -> None:
         """Say that you need it no more. With its last user the informer stops. Idempotent."""
-        give_back, self._give_back = self._give_back, None
+        with self._releasing:
+            give_back, self._give_back = self._give_back, None
         if give_back is not None:
             give_back(self._key, self.informer)
 
@@ -265,9 +267,11 @@ class InformerFactory(Generic[T]):
         Raises:
             CacheSyncError: With ``strict``: which have not, and why.
         """
-        started = {str(key): each for key, each in self.informers.items() if each.is_running}
+        started = {str(key): each for key, each in self.informers.items() if each.was_started}
         result = await wait_for_sync(started, timeout)
         if strict:
+            if not started and self.informers:
+                raise CacheSyncError(f"{self.name}: nothing was started; call start() first")
             result.raise_for_unsynced()
         return result
 

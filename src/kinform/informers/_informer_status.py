@@ -90,7 +90,11 @@ class InformerStatus:
 
     @property
     def last_error(self) -> KinformError | None:
-        return next((p.last_error for p in self.parts.values() if p.last_error), None)
+        """The latest of all parts."""
+        failed = [part for part in self.parts.values() if part.last_error is not None]
+        if not failed:
+            return None
+        return min(failed, key=lambda part: part.error_age or 0.0).last_error
 
     @property
     def relists(self) -> Mapping[str, int]:

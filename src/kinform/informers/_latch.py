@@ -32,7 +32,8 @@ class Latch:
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._is_set = False
-        self._lock = threading.Lock()
+        # A collector may close what waits for this while this thread is in here.
+        self._lock = threading.RLock()
         self._callbacks: list[Callable[[], object]] = []
 
     def set(self) -> None:

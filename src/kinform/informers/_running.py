@@ -68,7 +68,8 @@ class Running:
             loop = asyncio.get_running_loop()
         except RuntimeError as error:
             raise StateError(
-                f"{self.name}: start it where an event loop runs, or use kinform.blocking"
+                f"{self.name}: start it where an event loop runs; without one, use the factories "
+                "of kinform.blocking, or start it with LoopThread.call of that room"
             ) from error
         with self._life_lock:
             if self.is_running:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from kinform.errors import AlreadyStartedError, AlreadyStoppedError, ConfigError
+from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError, ConfigError
 from kinform.informers._applying import Applying, replay_changes, resync_changes
 from kinform.informers._awaited_versions import AwaitedVersions, oldest
 from kinform.informers._changes import DeletedObject
@@ -92,6 +92,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
         _check_plain("on_watch_error", on_watch_error)
+        _check_plain("on_handler_error", on_handler_error)
         _check_plain("transform", transform)
         form = sources[0].form
         super().__init__(name or sources[0].name)
@@ -123,6 +124,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._lock = threading.RLock()
         self.has_synced = Latch(f"{self.name} has synced")
         self._resync_wanted: asyncio.Event | None = None
+        self._fault: CacheError | None = None
         self._awaited = AwaitedVersions(self.name, self._parts)
 
     # -- handlers ----------------------------------------------------------------------------
@@ -225,7 +227,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """Statistics and metrics go by name, so that no two handlers may share one."""
         taken = {each.name for each in self.registrations}
         free, number = name, 1
-        while f"{self.name}/{free}" in taken:
+        while (f"{self.name}/{free}" if self.name else free) in taken:
             number += 1
             free = f"{name} ({number})"
         return free
@@ -309,6 +311,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
     def _before_start(self) -> None:
         self._resync_wanted = asyncio.Event()
+        self._fault = None
         for part in self._parts:
             part.controller = self._make_controller(part)
 
@@ -323,7 +326,9 @@ class SharedIndexInformer(Running, Generic[T]):
                 group.create_task(self._keep_resyncing(), name=f"resync {self.name}")
         except asyncio.CancelledError:
             logger.debug("%s stops", self.name)
-        except BaseExceptionGroup:
+        except BaseExceptionGroup as fault:
+            self._fault = CacheError(f"{self.name} ended by a fault of its own: {fault}")
+            self._fault.__cause__ = fault
             logger.exception("%s ended by a fault of its own", self.name)
         finally:
             await self._dispatcher.stop()
@@ -413,7 +418,7 @@ class SharedIndexInformer(Running, Generic[T]):
         return SyncStatus(
             synced=bool(self.has_synced),
             phase=part.phase,
-            error=part.last_error if part.attempts else None,
+            error=self._fault or (part.last_error if part.attempts else None),
             attempts=part.attempts,
             waiting=self.running_for,
         )

@@ -152,9 +152,12 @@ def test_a_list_tells_what_is_gone_new_and_changed(table: Applied, unchanged: bo
     assert sorted(table.indexer.list_keys()) == ["default/a", "default/c", "default/d"]
 
 
-def test_objects_without_a_version_are_never_the_same(table: Applied) -> None:
+def test_objects_without_a_version_are_the_same_if_their_bytes_are(table: Applied) -> None:
     table.changes(put(DeltaType.UPDATED, obj("a", "")))
-    assert table.replace(put(DeltaType.REPLACED, obj("a", ""))) == ["updated a  "]
+    assert table.replace(put(DeltaType.REPLACED, obj("a", ""))) == []
+    changed = obj("a", "").copy()
+    changed["spec"] = {"other": True}
+    assert table.replace(put(DeltaType.REPLACED, changed)) == ["updated a  "]
 
 
 def test_the_first_list_says_that_it_is(table: Applied) -> None:

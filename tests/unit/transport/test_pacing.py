@@ -1,4 +1,4 @@
-"""A busy connection is read in large pieces, a quiet one at once."""
+"""A list that pours in is read in large pieces, everything else at once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from kinform.testing import virtual_time
 from kinform.transport._pacing import Pacing
 
-LARGE = 100 * 1024
-SMALL = 10 * 1024
+LARGE = 256 * 1024
 
 
 class _Transport(asyncio.BaseTransport):
@@ -32,12 +32,13 @@ def _low_water(connection: socket.socket) -> int:
     return connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
 
-async def test_a_large_read_makes_the_system_wait_for_more_but_not_for_long(
+async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
     connection: socket.socket,
 ) -> None:
     pacing = Pacing(_Transport(connection))
-    pacing.read(SMALL)
-    assert _low_water(connection) == 1
+    for _ in range(3):
+        pacing.read(LARGE)
+        assert _low_water(connection) == 1
     pacing.read(LARGE)
     assert _low_water(connection) == 256 * 1024
     async with asyncio.timeout(10):
@@ -45,9 +46,22 @@ async def test_a_large_read_makes_the_system_wait_for_more_but_not_for_long(
             await asyncio.sleep(0.001)
 
 
+@virtual_time
+async def test_a_busy_watch_is_not_delayed() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pacing = Pacing(_Transport(ours))
+        for _ in range(1000):  # ten megabytes a second
+            pacing.read(100 * 1024)
+            await asyncio.sleep(0.01)
+            assert _low_water(ours) == 1
+
+
 async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> None:
     pacing = Pacing(_Transport(connection))
     deadline = asyncio.get_running_loop().time() + 0.05
+    for _ in range(4):
+        pacing.read(LARGE)
     while asyncio.get_running_loop().time() < deadline:
         pacing.read(LARGE)
         assert _low_water(connection) == 256 * 1024
@@ -60,8 +74,8 @@ async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> N
 async def test_a_connection_that_is_gone_or_has_no_socket_is_left_alone(
     connection: socket.socket,
 ) -> None:
-    Pacing(_Transport(None)).read(LARGE)
-    pacing = Pacing(_Transport(connection))
-    connection.close()
-    pacing.read(LARGE)
-    pacing.stop()
+    for pacing in (Pacing(_Transport(None)), Pacing(_Transport(connection))):
+        connection.close()
+        for _ in range(5):
+            pacing.read(LARGE)
+        pacing.stop()

@@ -64,6 +64,7 @@ class Dispatcher(Generic[T]):
         self._subscriptions: tuple[Subscription, ...] = ()
         self._leaving: tuple[Subscription, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_stopped = False
 
     @property
     def registrations(self) -> tuple[Registration[T], ...]:
@@ -181,20 +182,24 @@ class Dispatcher(Generic[T]):
 
     def start(self) -> None:
         """Let the consumers begin, with what waits. Again after a stop, too."""
-        self._loop = loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._loop = loop
+            self._is_stopped = False
         for subscription in self._present():
             subscription.start(loop)
 
     async def stop(self) -> None:
         """Tell nothing more, and return when no consumer is left; within a second.
 
-        What was not told is told after the next start.
-        Running callbacks may finish for half a second, then tasks are cancelled. A thread that is
-        stuck in a handler after that is left to itself, with a warning; it ends when the handler
-        returns. Handlers may stop their own informer: they are not waited for.
+        What was not told is told after the next start. Running callbacks may finish for half a
+        second, then tasks are cancelled: also those of a handler that waits for this stop. A
+        thread that is stuck in a handler after that is left to itself, with a warning; it ends
+        when the handler returns.
         """
         with self._lock:
             self._loop = None
+            self._is_stopped = True
             subscriptions = self._subscriptions + self._leaving
         running: dict[Subscription, Latch] = {}
         for subscription in subscriptions:
@@ -220,13 +225,17 @@ class Dispatcher(Generic[T]):
     def _is_news(self, change: Change) -> bool:
         if change.type is not ChangeType.UPDATED or change.old is None:
             return True
-        return self._version(change.old) != self._version(change.new)
+        version = self._version(change.old)
+        # Without versions nobody can tell: then every update is news.
+        return not version or version != self._version(change.new)
 
     def _measure(self, handler: str, mailbox: Mailbox) -> Callable[[float, bool], None] | None:
         if self._metrics is NO_METRICS:
             return None
 
         def measure(seconds: float, ok: bool) -> None:
+            if mailbox.is_closed:
+                return  # removed meanwhile: its numbers are gone, and are not to come back
             self._metrics.handler_done(self._name, handler, ok, seconds)
             self._metrics.handler_depth(self._name, handler, mailbox.depth)
 
@@ -264,6 +273,9 @@ class Dispatcher(Generic[T]):
             # Under the lock: a stop comes before, and none is started, or after, and ends it.
             if self._loop is not None:
                 subscription.start(self._loop)
+        if self._is_stopped and self._loop is None:
+            # Too late for that run: a stream ends, a handler waits for the next one.
+            subscription.halt(Latch())
 
     def _dismiss(self, subscription: Subscription) -> None:
         self._metrics.handler_removed(self._name, subscription.name)

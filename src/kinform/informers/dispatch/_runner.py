@@ -245,8 +245,9 @@ class TaskRunner(Runner):
         return True
 
     def _rouse(self) -> None:
-        if self._more is not None:
-            wake(self._more)
+        more = self._more  # the task may be done waiting between two looks
+        if more is not None:
+            wake(more)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         # A callback, for a task that is cancelled before its first step runs nothing of its own.

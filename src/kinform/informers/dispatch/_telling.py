@@ -111,8 +111,15 @@ class Teller(Generic[T]):
                     "make it async def"
                 )
         except BaseException as error:
-            self._outcomes.fail(item, error)
+            self._fail(item, error)
         self._done(failed, started)
+
+    def _fail(self, change: Change, error: BaseException) -> None:
+        try:
+            self._outcomes.fail(change, error)
+        except BaseException:
+            # Only an exit gets here, and a thread's exit is not the program's.
+            _log.exception("the error callback of %s tried to exit", self._outcomes.name)
 
     async def tell_async(self, item: Item) -> None:
         """Raises only what ends the task: its own cancellation, or the end of the process."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 
 from kinform.errors import DecodeError, KinformError, TransformError
@@ -50,6 +50,16 @@ class Quarantine(Mapping[str, QuarantinedObject]):
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    def items(self) -> ItemsView[str, QuarantinedObject]:
+        """As they are at one moment: another thread may be releasing some."""
+        return self._objects.copy().items()
+
+    def values(self) -> ValuesView[QuarantinedObject]:
+        return self._objects.copy().values()
+
+    def __repr__(self) -> str:
+        return f"<Quarantine of {len(self)}: {', '.join(self) or 'nobody'}>"
 
     def put(
         self,

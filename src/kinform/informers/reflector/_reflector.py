@@ -405,8 +405,11 @@ class Reflector(Generic[T]):
                 if batch is None:
                     break
                 self._vitals.contact_at = self._vitals.clock()
-                self._taking.take(batch, watch)
-                await self._make_room()
+                try:
+                    self._taking.take(batch, watch)
+                finally:
+                    # Also what came before a refusal in the same batch: it is not sent again.
+                    await self._make_room()
         finally:
             self._healthy = watch.watched_for >= _HEALTHY_AFTER
         await self._close_watch()

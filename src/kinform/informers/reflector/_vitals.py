@@ -94,7 +94,7 @@ class Vitals:
 
     clock: Callable[[], float] = time.monotonic
     phase: Phase = Phase.NEW
-    phase_since: float = 0.0
+    phase_since: float = field(default_factory=time.monotonic)
     mode: SyncMode | None = None
     synced: bool = False
     resource_version: str = ""

@@ -24,7 +24,7 @@ T = TypeVar("T")
 # How far a thread may read ahead of the loop.
 _AHEAD = 1000
 # How long to wait for a thread that was told to stop, in seconds.
-_PATIENCE = 0.5
+_PATIENCE = 0.05
 
 
 async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
