@@ -312,6 +312,7 @@ class SharedIndexInformer(Running, Generic[T]):
     def _before_start(self) -> None:
         self._resync_wanted = asyncio.Event()
         self._fault = None
+        self._dispatcher.prepare()
         for part in self._parts:
             part.controller = self._make_controller(part)
 

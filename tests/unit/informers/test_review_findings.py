@@ -114,6 +114,18 @@ async def test_a_stream_that_is_opened_while_the_informer_stops_ends_too() -> No
         await informer.stopped
 
 
+async def test_a_stream_that_is_opened_right_after_a_restart_belongs_to_it() -> None:
+    informer = informer_of(LoggedSource("a"))
+    async with informer:
+        await informer.has_synced
+    informer.start()
+    events = informer.events()
+    async with asyncio.timeout(20):
+        assert (await anext(events)).key == "default/a"
+    informer.stop()
+    await informer.stopped
+
+
 async def test_an_error_callback_that_exits_does_not_end_its_handler() -> None:
     def leave(_failure: HandlerFailure) -> None:
         sys.exit(1)

@@ -31,7 +31,7 @@ _log = logging.getLogger("kinform.dispatch")
 # A stop takes less than a second: so long may running callbacks take to finish by themselves,
 # and so long may they then take to be cancelled.
 _FINISH = 0.5
-_GIVE_UP = 0.4
+_GIVE_UP = 0.15
 
 
 class Dispatcher(Generic[T]):
@@ -179,6 +179,11 @@ class Dispatcher(Generic[T]):
             if full is None:
                 return
             await full
+
+    def prepare(self) -> None:
+        """A start is certain to come: who is added from here on belongs to it."""
+        with self._lock:
+            self._is_stopped = False
 
     def start(self) -> None:
         """Let the consumers begin, with what waits. Again after a stop, too."""

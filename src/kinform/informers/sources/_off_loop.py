@@ -23,8 +23,9 @@ T = TypeVar("T")
 
 # How far a thread may read ahead of the loop.
 _AHEAD = 1000
-# How long to wait for a thread that was told to stop, in seconds.
-_PATIENCE = 0.05
+# How long to wait for a thread that was told to stop, in seconds. With what handlers are given
+# (dispatch/_dispatch.py) it stays below the second that a stop may take.
+_PATIENCE = 0.3
 
 
 async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
