@@ -157,7 +157,8 @@ def test_ctrl_c_ends_the_wait_and_the_request(server: BlockingApiServer) -> None
         """
 try:
     with client, client.watch(MAPS, resource_version=client.list(MAPS).resource_version) as watch:
-        print("reading", flush=True)
+        # Said from another thread, when this one waits: it is the wait that is to be interrupted.
+        threading.Timer(0.5, lambda: print("reading", flush=True)).start()
         next(watch)
 except KeyboardInterrupt:
     print("interrupted", threading.active_count())
