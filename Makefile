@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-cluster check format bench generate clean
+.PHONY: help demo test test-all test-cluster check format bench schema generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,7 +50,11 @@ format: $(READY) ## let ruff tidy up
 bench: $(READY) ## measure us beside the peers, in one run
 	$(BIN)/python benchmarks/run.py $(BENCH_OPTIONS)
 
-generate: $(READY) ## write the generated tables anew from a real server
+schema: $(READY) ## collect the table that models are generated from, with Go and a real server
+	$(BIN)/python -m tools.schema.collect
+
+generate: $(READY) ## write models, accessors and tables anew
+	$(BIN)/python -m tools.generate
 	$(BIN)/python tools/generate_resources.py
 
 clean: ## remove what the targets made in this folder

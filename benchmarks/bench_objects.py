@@ -8,14 +8,22 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 
 import msgspec
 
+from kinform.api import GVK
+from kinform.informers import Admission, strip_managed_fields
+from kinform.models.core.v1 import Pod
 from kinform.objects import JSON, Record, Unstructured
+from kinform.protobuf import codec_for
 from kinform.testing.cluster_life import realistic_pod_json
+
+POD = GVK("", "v1", "Pod")
 
 Work = Callable[[bytes], object]
 
@@ -41,6 +49,8 @@ def works(payload: bytes) -> dict[str, Work]:
     record = Record.read(payload, JSON)
     editable = Unstructured.over(record).copy()
     tree = editable.to_dict()
+    touched, own = Pod.over(record), Pod.over(record).copy()
+    own.spec.node_name = touched.spec.node_name
     return {
         "json.loads": json.loads,
         "msgspec to dict": msgspec.json.decode,
@@ -54,11 +64,23 @@ def works(payload: bytes) -> dict[str, Work]:
         "copy of an editable": lambda _: editable.copy(),
         "to_bytes": lambda _: editable.to_bytes(),
         "msgspec encode": lambda _: msgspec.json.encode(tree),
+        "typed, first .spec": lambda _: Pod.over(record).spec,
+        "typed, next .spec": lambda _: touched.spec,
+        "typed, first .metadata": lambda _: Pod.over(record).metadata,
+        "typed, first .status": lambda _: Pod.over(record).status,
+        "typed, copy and edit": lambda _: _edited(Pod.over(record)),
+        "typed, edited to_bytes": lambda _: own.to_bytes(),
     }
 
 
 def _name_and_labels(handle: Unstructured) -> tuple[str, dict[str, str]]:
     return handle.name, handle.labels
+
+
+def _edited(pod: Pod) -> Pod:
+    own = pod.copy()
+    own.spec.node_name = "elsewhere"
+    return own
 
 
 def print_speed(payload: bytes) -> None:
@@ -96,6 +118,46 @@ def print_memory(payload: bytes, count: int) -> None:
             print(f"{'  told by record.memory':28}{told / count:12,.0f}")
 
 
+def print_stripping(payload: bytes) -> None:
+    """What it costs to take managedFields away, by bytes and by hand, and what it saves."""
+    print(f"\n{'managedFields stripped':28}{'µs':>9}{'bytes each':>13}{'left':>9}")
+    binary = codec_for(POD)
+    assert binary is not None
+    text = Record.read(payload, JSON)
+    message = Record.read(binary.encode(JSON.decode(payload)), binary)
+    records = {"JSON": text, "protobuf": message}
+    records |= {f"{name}, metadata": each.only_metadata() for name, each in records.items()}
+    for name, record in records.items():
+        seconds = best_of(_on(record, strip_managed_fields.transform_record), payload)
+        left = strip_managed_fields.transform_record(record).memory
+        print(f"{name:28}{seconds * 1e6:9.2f}{record.memory:13,}{left / record.memory:9.0%}")
+    for name, form, record in (
+        ("JSON, dynamic, by hand", Unstructured, text),
+        ("JSON, typed, by hand", Pod, text),
+        ("protobuf, typed, by hand", Pod, message),
+    ):
+        admission = Admission(form, transform=lambda obj: strip_managed_fields(obj))
+        seconds = best_of(_on(record, admission.admit), payload)
+        print(f"{name:28}{seconds * 1e6:9.2f}")
+
+
+def _on(record: Record, work: Callable[[Record], object]) -> Work:
+    return lambda _: work(record)
+
+
+def print_imports(rounds: int = 7) -> None:
+    """Seconds to import, each in a process of its own, without those of the process itself."""
+    print(f"\n{'imports':28}{'ms':>9}{'ms beyond':>13}")
+    before = 0.0
+    for module in ("kinform", "kinform.models.core.v1"):
+        clock = "__import__('time').perf_counter()"
+        program = f"began = {clock}; import {module}; print({clock} - began)"
+        command = [sys.executable, "-c", program]
+        took = min(float(subprocess.check_output(command)) for _ in range(rounds))
+        print(f"{module:28}{took * 1e3:9.1f}{(took - before) * 1e3:13.1f}")
+        before = took
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=9_000, help="bytes of the pod")
@@ -105,6 +167,8 @@ def main() -> None:
     print(f"a pod of {len(payload):,} bytes\n")
     print_speed(payload)
     print_memory(payload, arguments.count)
+    print_stripping(payload)
+    print_imports()
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the first contender should reach: a bound on its figure, alone or beside another's.
+    """What a contender of ours should reach: a bound on its figure, alone or beside another's.
 
     Attributes:
         text: The promise, in words.
@@ -63,6 +63,7 @@ class Target:
         bound: At most this, or at least this if ``at_least``.
         of: Whose figure ours is divided by.
         beyond: Whose figure is subtracted from ours.
+        whose: Which contender it is for; left out, the first.
     """
 
     text: str
@@ -71,6 +72,7 @@ class Target:
     at_least: bool = False
     of: str | None = None
     beyond: str | None = None
+    whose: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Scenario:
     Attributes:
         repeats: How often each contender runs in one round.
         drive: Leads each contender through its phases; ``None`` if it only has to end.
+        server_cpu: How much CPU the server has used so far, if that is to be known.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Scenario:
     targets: Sequence[Target]
     repeats: int = 1
     drive: Callable[[Conversation], None] | None = None
+    server_cpu: Callable[[], float] | None = None
 
     @property
     def peers(self) -> Sequence[str]:
@@ -113,7 +117,7 @@ class Outcome:
 
     def reached(self, target: Target) -> float | None:
         """Our figure, or how it stands to the other's; ``None`` if either was not measured."""
-        ours = self.median(self.scenario.contenders[0].name, target.metric)
+        ours = self.median(target.whose or self.scenario.contenders[0].name, target.metric)
         other = target.of or target.beyond
         if other is None or ours is None:
             return ours
@@ -150,6 +154,14 @@ def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:
 
 
 def _run(scenario: Scenario, contender: Contender, peers: Peers) -> Record:
+    if scenario.server_cpu is None:
+        return _run_alone(scenario, contender, peers)
+    before = scenario.server_cpu()
+    record = _run_alone(scenario, contender, peers)
+    return {**record, "server_cpu": scenario.server_cpu() - before}
+
+
+def _run_alone(scenario: Scenario, contender: Contender, peers: Peers) -> Record:
     command = contender.command(peers)
     if scenario.drive is None:
         return run_to_end(contender.name, command, contender.parameters)

@@ -14,6 +14,22 @@ from pathlib import Path
 from benchmarks.changes import compact, prepare_changes, writer
 from benchmarks.contest import Contender, Scenario, Target
 from benchmarks.conversation import Conversation
+from benchmarks.informer_targets import (
+    BARE,
+    EVERYTHING,
+    GO,
+    GO_JSON,
+    KINFORM,
+    PYTHON,
+    RUST,
+    STEADY_TARGETS,
+    STRIPPED,
+    SYNC_TARGETS,
+    TWO_FIELDS,
+    TYPED,
+    TYPED_JSON,
+    TYPED_TARGETS,
+)
 from benchmarks.metrics import (
     CPU,
     DELAY,
@@ -23,6 +39,7 @@ from benchmarks.metrics import (
     RELIST_PEAK,
     REST,
     SEEN,
+    SERVER_CPU,
     SHARE,
     STEADY_COST,
     THREADS,
@@ -34,35 +51,11 @@ from benchmarks.servers import SERVERS, Server, real_server
 from benchmarks.sizes import JUDGED_FROM, Sizes
 from benchmarks.writer import STAMP
 
-_KINFORM = "kinform"
-_GO = "client-go, protobuf"
-_GO_JSON = "client-go, JSON"
-_RUST = "kube-rs, streaming"
-_PYTHON = "official Python informer"
-_BARE = "bare reader, no informer"
-
 _RATE = 500
 _CHANGED_PODS = 2000
 _INFORMERS = 100
 # The last events are still on their way when the writer is done.
 _LINGER_SECONDS = 1.0
-
-_SYNC_TARGETS = (
-    Target("CPU at most 1.0 of client-go with protobuf", CPU, 1.0, of=_GO),
-    Target("CPU at most 0.17 of client-go with JSON", CPU, 0.17, of=_GO_JSON),
-    Target("CPU at most 0.5 of kube-rs", CPU, 0.5, of=_RUST),
-    Target("wall time at most 0.8 of kube-rs", WALL, 0.8, of=_RUST),
-    Target("memory at rest at most 0.6 of client-go with protobuf", REST, 0.6, of=_GO),
-    Target("memory at rest at most 0.6 of client-go with JSON", REST, 0.6, of=_GO_JSON),
-    Target("memory at rest at most 0.18 of kube-rs", REST, 0.18, of=_RUST),
-    Target("CPU at most 1/12 of the official informer", CPU, 1 / 12, of=_PYTHON),
-    Target("memory at rest at most 1/8 of the official informer", REST, 1 / 8, of=_PYTHON),
-)
-_STEADY_TARGETS = (
-    Target("CPU per event at most 0.6 of client-go with protobuf", STEADY_COST, 0.6, of=_GO),
-    Target("CPU per event at most 0.8 of kube-rs", STEADY_COST, 0.8, of=_RUST),
-    Target("p99 at most 5 ms later than a bare reader", LATE, 5.0, beyond=_BARE),
-)
 
 
 class WrongServerError(Exception):
@@ -72,12 +65,12 @@ class WrongServerError(Exception):
 def _contenders(given: dict[str, object]) -> tuple[Contender, ...]:
     """One program each, told by its mode what to do."""
     return (
-        Contender(_KINFORM, "kinform_sync", given),
-        Contender(_GO, None, {**given, "content": "protobuf"}, CLIENT_GO),
-        Contender(_GO_JSON, None, {**given, "content": "json"}, CLIENT_GO),
-        Contender(_RUST, None, given, KUBE_RS),
+        Contender(KINFORM, "kinform_sync", given),
+        Contender(GO, None, {**given, "content": "protobuf"}, CLIENT_GO),
+        Contender(GO_JSON, None, {**given, "content": "json"}, CLIENT_GO),
+        Contender(RUST, None, given, KUBE_RS),
         # A minute each time.
-        Contender(_PYTHON, "official_python", given, OFFICIAL, at_most_rounds=1),
+        Contender(PYTHON, "official_python", given, OFFICIAL, at_most_rounds=1),
     )
 
 
@@ -104,12 +97,25 @@ def _pods(sizes: Sizes) -> str:
 def sync_scenario(sizes: Sizes) -> Iterator[Scenario]:
     """From the start of the process until the handler has had every object."""
     with _server(sizes, objects=sizes.objects) as server:
+        given = _given(server, sizes, mode="sync")
         yield Scenario(
             name="sync",
             title=f"initial sync of {_pods(sizes)}; {server.description}",
-            contenders=_contenders(_given(server, sizes, mode="sync")),
-            metrics=(CPU, WALL, REST, PEAK),
-            targets=_SYNC_TARGETS if sizes.objects >= JUDGED_FROM else (),
+            contenders=(
+                *_contenders(given),
+                Contender(TYPED, "kinform_sync", {**given, "typed": True}),
+                Contender(STRIPPED, "kinform_sync", {**given, "typed": True, "strip": True}),
+                Contender(TYPED_JSON, "kinform_sync", {**given, "typed": True, "wire": "json"}),
+                Contender(
+                    TWO_FIELDS, "kinform_sync", {**given, "typed": True, "reads": "two fields"}
+                ),
+                Contender(
+                    EVERYTHING, "kinform_sync", {**given, "typed": True, "reads": "everything"}
+                ),
+            ),
+            metrics=(CPU, WALL, REST, PEAK, *((SERVER_CPU,) if server.cluster else ())),
+            server_cpu=server.cluster.apiserver_cpu if server.cluster else None,
+            targets=((*SYNC_TARGETS, *TYPED_TARGETS) if sizes.objects >= JUDGED_FROM else ()),
         )
 
 
@@ -143,14 +149,15 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
             title=f"{_RATE} changes/s for {sizes.seconds} s, {_pods(sizes)}; {server.description}",
             contenders=(
                 *_contenders(given),
+                Contender(TYPED, "kinform_sync", {**given, "typed": True}),
                 Contender("kinform, def handler", "kinform_sync", {**given, "threaded": True}),
                 Contender(
                     "kinform, every part read", "kinform_sync", {**given, "read_parts": True}
                 ),
-                Contender(_BARE, None, {**given, "mode": "bare"}, CLIENT_GO),
+                Contender(BARE, None, {**given, "mode": "bare"}, CLIENT_GO),
             ),
             metrics=(STEADY_COST, SEEN, DELAY, LATE),
-            targets=_STEADY_TARGETS if sizes.objects >= JUDGED_FROM else (),
+            targets=STEADY_TARGETS if sizes.objects >= JUDGED_FROM else (),
             drive=drive,
         )
 
@@ -162,7 +169,7 @@ def relist_scenario(sizes: Sizes) -> Iterator[Scenario]:
         yield Scenario(
             name="relist",
             title=f"relist of {_pods(sizes)}, none changed; {server.description}",
-            contenders=(Contender(_KINFORM, "kinform_relist", _given(server, sizes)),),
+            contenders=(Contender(KINFORM, "kinform_relist", _given(server, sizes)),),
             metrics=(REST, RELIST_PEAK, RELIST_GROWTH),
             targets=(Target("peak at most 1.2 of memory at rest", RELIST_GROWTH, 1.2),),
         )

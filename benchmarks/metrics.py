@@ -17,6 +17,7 @@ def _per_event(record: Record) -> float:
 
 
 CPU = Metric("CPU s", lambda record: float(record["cpu"]), 2)
+SERVER_CPU = Metric("server CPU s", lambda record: float(record["server_cpu"]), 2)
 PEAK = Metric("peak MB", lambda record: float(record["peak"] / 1e6))
 BASELINE = Metric("import MB", lambda record: float(record["baseline"] / 1e6))
 WALL = Metric("wall s", lambda record: float(record["work_wall"]), 2)

@@ -1,8 +1,10 @@
-"""A dynamic informer of all pods with one handler: initial sync, or a steady watch."""
+"""An informer of all pods with one handler: initial sync, or a steady watch."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from benchmarks.measure import (
     Facts,
@@ -13,33 +15,72 @@ from benchmarks.measure import (
     since,
     used_cpu,
 )
-from kinform import GVR, Client, DynamicSharedInformerFactory, Unstructured
+from kinform import GVR, Client, DynamicSharedInformerFactory, SharedInformerFactory
+from kinform.informers import strip_managed_fields
+from kinform.objects import Model, TypedObject
 
 PODS = GVR("", "v1", "pods")
+
+
+def read_two_fields(pod: Any) -> None:
+    """What a scheduler looks at."""
+    _ = (pod.status.phase, pod.spec.node_name)
+
+
+def read_everything(value: Any) -> None:
+    """Every field of every part, down to the last one."""
+    if isinstance(value, TypedObject):
+        for part in value.parts.values():
+            read_everything(getattr(value, part.attribute))
+    elif isinstance(value, Model):
+        for name in value.__struct_fields__:
+            read_everything(getattr(value, name))
+    elif isinstance(value, dict):
+        for each in value.values():
+            read_everything(each)
+    elif isinstance(value, list):
+        for each in value:
+            read_everything(each)
+
+
+READERS: Mapping[str | None, Callable[[Any], None] | None] = {
+    None: None,
+    "two fields": read_two_fields,
+    "everything": read_everything,
+}
 
 
 async def follow_pods(parameters: Parameters) -> Facts:
     window = Window()
     added = 0
     stamp = parameters["stamp"]
+    read = READERS[parameters.get("reads")]
 
-    def count(pod: Unstructured) -> None:
+    def count(pod: Any) -> None:
         nonlocal added
         added += 1
+        if read is not None:
+            read(pod)
 
-    def note(old: Unstructured, new: Unstructured) -> None:
+    def note(old: Any, new: Any) -> None:
         window.note(new.labels.get(stamp))
         if parameters.get("read_parts"):
             new.metadata, new["spec"], new["status"]
 
-    async def on_add(pod: Unstructured) -> None:
+    async def on_add(pod: Any) -> None:
         count(pod)
 
-    async def on_update(old: Unstructured, new: Unstructured) -> None:
+    async def on_update(old: Any, new: Any) -> None:
         note(old, new)
 
-    async with Client.from_kubeconfig(parameters["kubeconfig"]) as client:
-        factory = DynamicSharedInformerFactory(client)
+    wire_format = parameters.get("wire", "auto")
+    async with Client.from_kubeconfig(parameters["kubeconfig"], wire_format=wire_format) as client:
+        transform = strip_managed_fields if parameters.get("strip") else None
+        factory = (
+            SharedInformerFactory(client, transform=transform)
+            if parameters.get("typed")
+            else DynamicSharedInformerFactory(client, transform=transform)
+        )
         pods = factory.for_resource(PODS)
         # A task on the loop, as in an asyncio program; or a thread, as in any other.
         registration = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 # It lives in the peers' own environment.
-from kubernetes import watch  # type: ignore[import-not-found]
+from kubernetes import watch
 
 from benchmarks.measure import Facts, Parameters, report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # It lives in the peers' own environment.
-from kubernetes import client, config  # type: ignore[import-not-found]
+from kubernetes import client, config
 
 from benchmarks.measure import Facts, Parameters, report
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # It lives in the peers' own environment.
-from kubernetes import client, config, watch  # type: ignore[import-not-found]
+from kubernetes import client, config, watch
 
 from benchmarks.measure import Facts, Parameters, report
 

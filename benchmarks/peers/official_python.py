@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 # It lives in the peers' own environment.
-from kubernetes import client, config  # type: ignore[import-not-found]
-from kubernetes.informer import (  # type: ignore[import-not-found]
+from kubernetes import client, config
+from kubernetes.informer import (
     ADDED,
     MODIFIED,
     SharedInformer,

@@ -6,9 +6,9 @@
                                               dispatch ─→ handlers ←──────changes─┘
 
 Data moves left to right; imports point right to left. What most programs need is here; the
-rest lives in its room: ``kinform.api``, ``kinform.objects``, ``kinform.transport``,
-``kinform.client``, ``kinform.informers``, ``kinform.metrics``, ``kinform.blocking``,
-``kinform.testing``, ``kinform.errors``.
+rest lives in its room: ``kinform.api``, ``kinform.objects``, ``kinform.models``,
+``kinform.transport``, ``kinform.client``, ``kinform.informers``, ``kinform.metrics``,
+``kinform.blocking``, ``kinform.generate``, ``kinform.testing``, ``kinform.errors``.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ from kinform.informers import (
     Registration,
     ResourceEventHandler,
     SharedIndexInformer,
+    SharedInformerFactory,
     Store,
+    new_informer,
     wait_for,
 )
-from kinform.objects import PartialObjectMetadata, Unstructured
+from kinform.objects import PartialObjectMetadata, Quantity, TypedObject, Unstructured
 from kinform.transport import ClusterConfig
 
 __all__ = [
@@ -80,16 +82,20 @@ __all__ = [
     "ObjectList",
     "ObjectName",
     "PartialObjectMetadata",
+    "Quantity",
     "Reflector",
     "Registration",
     "ResourceEventHandler",
     "SharedIndexInformer",
+    "SharedInformerFactory",
     "Store",
     "TransportError",
+    "TypedObject",
     "Unstructured",
     "Watch",
     "WatchEvent",
     "namespace_key",
+    "new_informer",
     "split_namespace_key",
     "wait_for",
 ]

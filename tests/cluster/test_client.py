@@ -225,7 +225,7 @@ async def test_preconditions_protect_another_object_of_the_name(client: Client) 
     created = await client.create(config_map("a"))
     for condition in ({"uid": str(uuid.uuid4())}, {"resource_version": "1"}):
         with pytest.raises(ConflictError):
-            await client.delete(CONFIG_MAPS, "a", **condition)  # type: ignore[arg-type]  # one each
+            await client.delete(CONFIG_MAPS, "a", **condition)  # type: ignore[call-overload]  # one each
     await client.delete(
         CONFIG_MAPS, "a", uid=created.uid, resource_version=created.resource_version
     )

@@ -32,8 +32,10 @@ def admin(real_cluster: RealCluster) -> Iterator[ClusterConfig]:
         credentials=StaticToken(real_cluster.admin_token),
     )
     yield config
-    with blocking.Client(config) as client, suppress(NotFoundError):
-        client.delete(DEFINITIONS, "ipamblocks.crd.projectcalico.org")
+    with blocking.Client(config) as client:
+        for name in ("ipamblocks.crd.projectcalico.org", "crontabs.cron.example.com"):
+            with suppress(NotFoundError):
+                client.delete(DEFINITIONS, name)
 
 
 @pytest.fixture
@@ -63,21 +65,37 @@ def missing(name: str, said: str, namespace: str) -> list[str]:
     return [words for words in promised if words not in said]
 
 
-@pytest.mark.parametrize("name", ["ipam_blocks", "late_handler", "metadata_watch", "pods_by_node"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ipam_blocks",
+        "late_handler",
+        "metadata_watch",
+        "node_informer",
+        "own_kind",
+        "pod_informer",
+        "pods_by_node",
+        "stateful_sets",
+    ],
+)
 async def test_an_example_says_the_same_on_a_real_server(
-    config: ClusterConfig, capsys: pytest.CaptureFixture[str], name: str
+    config: ClusterConfig,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)  # as if it were run as a program
     async with Client(config) as client, asyncio.timeout(50):
         await load(name).run(client)
 
     assert missing(name, capsys.readouterr().out, config.namespace) == []
 
 
-def test_the_blocking_example_says_the_same_on_a_real_server(
-    config: ClusterConfig, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["ipam_blocks_blocking", "stateful_sets_blocking"])
+def test_a_blocking_example_says_the_same_on_a_real_server(
+    config: ClusterConfig, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     with blocking.Client(config) as client:
-        load("ipam_blocks_blocking").run(client)
+        load(name).run(client)
 
-    said = capsys.readouterr().out
-    assert missing("ipam_blocks_blocking", said, config.namespace) == []
+    assert missing(name, capsys.readouterr().out, config.namespace) == []

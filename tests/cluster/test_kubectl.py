@@ -63,6 +63,35 @@ def test_kubectl_writes_reads_and_deletes(
     assert kinform_server.list(DEPLOYMENTS) == []
 
 
+def test_kubectl_sends_protobuf_for_what_it_makes_itself(
+    kinform_server: BlockingApiServer, tmp_path: Path
+) -> None:
+    def kubectl(*arguments: str) -> str:
+        return _kubectl(kinform_server, tmp_path, *arguments)
+
+    assert "namespace/shop created" in kubectl("create", "namespace", "shop")
+    made = kubectl(
+        "create", "deployment", "web", "--image=nginx", "--replicas=2", "--port=80", "-nshop"
+    )
+    assert "deployment.apps/web created" in made
+    assert "secret/key created" in kubectl(
+        "create", "secret", "generic", "key", "--from-literal=a=b", "-nshop"
+    )
+    assert "autoscaled" in kubectl("autoscale", "deployment/web", "--max=5", "-nshop")
+    assert kubectl("auth", "can-i", "create", "pods").strip() == "yes"
+
+    [deployment] = kinform_server.list(DEPLOYMENTS, "shop")
+    assert deployment["spec"]["replicas"] == 2
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["ports"] == [{"containerPort": 80}]
+    [secret] = kinform_server.list(GVR("", "v1", "secrets"), "shop")
+    assert secret["data"] == {"a": "Yg=="}
+    sent = [
+        each.headers["content-type"] for each in kinform_server.requests.matching(verb="create")
+    ]
+    assert sent.count("application/vnd.kubernetes.protobuf") >= 3
+
+
 def test_kubectl_waits_on_a_streaming_list(
     kinform_server: BlockingApiServer, tmp_path: Path
 ) -> None:

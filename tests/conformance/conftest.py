@@ -16,7 +16,7 @@ _TOKEN = "conformance-admin"
 
 
 @pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.cluster)])
-async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
+async def server(request: pytest.FixtureRequest, wire_format: str) -> AsyncIterator[Server]:
     """Each test runs against both servers, unchanged."""
     if request.param == "embedded":
         from kinform.testing import ApiServer
@@ -27,7 +27,7 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
                 api.compact()
 
             async with _session(api.url, tls=None) as session:
-                yield Server(session, token=_TOKEN, forget_history=compact)
+                yield Server(session, token=_TOKEN, forget_history=compact, wire_format=wire_format)
     else:
         cluster: RealCluster = request.getfixturevalue("real_cluster")
 
@@ -35,7 +35,18 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Server]:
             cluster.compact()
 
         async with _session(cluster.url, tls=cluster.ssl_context()) as session:
-            yield Server(session, token=cluster.admin_token, forget_history=compact)
+            yield Server(
+                session,
+                token=cluster.admin_token,
+                forget_history=compact,
+                wire_format=wire_format,
+            )
+
+
+@pytest.fixture
+def wire_format(request: pytest.FixtureRequest) -> str:
+    """What a server is asked for, and sent; JSON, but where a module is marked IN_BOTH_FORMS."""
+    return str(getattr(request, "param", "json"))
 
 
 def _session(url: str, *, tls: ssl.SSLContext | None) -> aiohttp.ClientSession:

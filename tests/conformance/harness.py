@@ -12,13 +12,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import pytest
+
+from kinform.api import GVK
+from kinform.protobuf import Body, codec_for, read_event, read_kind, unwrap, wrap
 
 JSON = "application/json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+# For tests of what a server says, in whichever form it says it.
+IN_BOTH_FORMS = pytest.mark.parametrize("wire_format", ["json", "protobuf"], indirect=True)
 
 # No answer of ours takes longer: the slowest is the 3 s wait for a version of the future.
 PATIENCE = 10.0
@@ -33,8 +41,11 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    asked_for: str = JSON
 
     def json(self) -> Any:
+        if self.headers["Content-Type"] == PROTOBUF:
+            return decoded(unwrap(self.body))
         return json.loads(self.body)
 
     def object(self, status: int = 200) -> Json:
@@ -56,10 +67,8 @@ class Watch:
 
     async def event(self) -> Json:
         """The next event; fails when the stream ends instead."""
-        line = await self._line()
-        assert line, "the server ended the watch"
-        found = json.loads(line)
-        assert isinstance(found, dict)
+        found = await self._next()
+        assert found, "the server ended the watch"
         return found
 
     async def events(self, count: int) -> list[Json]:
@@ -68,20 +77,36 @@ class Watch:
     async def rest(self) -> list[Json]:
         """Every event until the server ends the watch."""
         found = []
-        while line := await self._line():
-            found.append(json.loads(line))
+        while event := await self._next():
+            found.append(event)
         return found
 
-    async def _line(self) -> bytes:
+    async def _next(self) -> Json | None:
+        if self.headers["Content-Type"] == f"{PROTOBUF};stream=watch":
+            if not (frame := await self._framed()):
+                return None
+            type_, kind, raw = read_event(frame)
+            return {"type": type_, "object": decoded(Body(*read_kind(kind), raw))}
+        line = await self._until(lambda: self._buffer.find(b"\n") + 1)
+        found: Json | None = json.loads(line) if line else None
+        return found
+
+    async def _framed(self) -> bytes:
+        length = await self._until(lambda: 4 if len(self._buffer) >= 4 else 0)
+        size = int.from_bytes(length, "big")
+        return await self._until(lambda: size if len(self._buffer) >= size else 0) if size else b""
+
+    async def _until(self, end: Callable[[], int]) -> bytes:
+        """What has been read up to there, once it has; nothing if the stream ends."""
         async with asyncio.timeout(PATIENCE):
-            while b"\n" not in self._buffer:
+            while not (size := end()):
                 chunk = await self._content.readany()
                 if not chunk:
                     assert not self._buffer, "the watch ended inside an event"
                     return b""
                 self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line
+        found, self._buffer = self._buffer[:size], self._buffer[size:]
+        return found
 
 
 class Server:
@@ -93,7 +118,9 @@ class Server:
         *,
         token: str,
         forget_history: Callable[[], Awaitable[None]],
+        wire_format: str = "json",
     ) -> None:
+        self._binary = wire_format == "protobuf"
         self._session = session
         self._token = token
         self._forget_history = forget_history
@@ -105,12 +132,15 @@ class Server:
         body: object = None,
         *,
         params: Mapping[str, Any] | None = None,
-        accept: str = JSON,
+        accept: str = "",
         content_type: str = JSON,
         token: str | None = "",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Send bytes as they are and anything else as JSON. ``token=None`` sends none."""
+        """Send bytes as they are, objects in the server's form. ``token=None`` sends none."""
+        accept = accept or self._accept
+        if self._binary and content_type == JSON and (packed := _as_protobuf(body)):
+            body, content_type = packed, PROTOBUF
         async with (
             asyncio.timeout(PATIENCE),
             self._session.request(
@@ -126,9 +156,10 @@ class Server:
                 },
             ) as response,
         ):
-            return Answer(response.status, response.headers, await response.read())
+            form = PROTOBUF if accept.startswith(f"{PROTOBUF},") else JSON
+            return Answer(response.status, response.headers, await response.read(), form)
 
-    async def get(self, path: str, *, accept: str = JSON, **params: Any) -> Answer:
+    async def get(self, path: str, *, accept: str = "", **params: Any) -> Answer:
         return await self.request("GET", path, params=params, accept=accept)
 
     async def post(self, path: str, body: object, **params: Any) -> Answer:
@@ -162,14 +193,18 @@ class Server:
         self,
         path: str,
         *,
-        accept: str = JSON,
+        accept: str = "",
         headers: Mapping[str, str] | None = None,
         **params: Any,
     ) -> AsyncIterator[Watch]:
         async with self._session.get(
             path,
             params={"watch": "true", **params},
-            headers={"Accept": accept, **self._authorization(""), **(headers or {})},
+            headers={
+                "Accept": accept or self._accept,
+                **self._authorization(""),
+                **(headers or {}),
+            },
         ) as response:
             assert response.status == 200, await response.read()
             try:
@@ -195,6 +230,10 @@ class Server:
             assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}"
             await asyncio.sleep(0.02)
 
+    @property
+    def _accept(self) -> str:
+        return f"{PROTOBUF},{JSON}" if self._binary else JSON
+
     def _authorization(self, token: str | None) -> dict[str, str]:
         if token is None:
             return {}
@@ -211,6 +250,25 @@ async def _hang_up(response: aiohttp.ClientResponse) -> None:
 
 def _encoded(body: object) -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+def decoded(found: Body) -> Json:
+    """What was in protobuf, as the server's JSON has it."""
+    kind = {"kind": found.kind, "apiVersion": found.api_version}
+    codec = codec_for(GVK.of(found.api_version, found.kind))
+    assert codec is not None, kind
+    tree = {**kind, **codec.decode(found.raw)}
+    if found.kind.endswith("List"):
+        tree["items"] = tree["items"] or []
+    return tree
+
+
+def _as_protobuf(body: object) -> bytes:
+    """An object that says that it is of a built-in kind, as protobuf."""
+    if not isinstance(body, dict) or not (body.get("apiVersion") and body.get("kind")):
+        return b""
+    codec = codec_for(GVK.of(body["apiVersion"], body["kind"]))
+    return wrap(body["apiVersion"], body["kind"], codec.encode(body)) if codec else b""
 
 
 def names(listed: Json) -> list[str]:
@@ -244,7 +302,7 @@ def assert_refused(
 ) -> Json:
     """A failure says so with a complete ``Status``; give back its body."""
     assert answer.status == code, answer.body
-    assert answer.headers["Content-Type"] == JSON
+    assert answer.headers["Content-Type"] == answer.asked_for
     body = answer.json()
     assert_failure(body, code, reason, message, details=details)
     assert isinstance(body, dict)

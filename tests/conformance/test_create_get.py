@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 import uuid
 
-from tests.conformance.harness import Server, assert_refused, names, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Server,
+    assert_refused,
+    names,
+    version,
+)
 from tests.conformance.samples import config_map, deployment, pod
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_create_answers_201_with_the_stored_object(server: Server, configmaps: str) -> None:
     answer = await server.post(configmaps, config_map("one", key="value"))
 
     created = answer.object(201)
-    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Content-Type"] == answer.asked_for
     assert created["kind"] == "ConfigMap"
     assert created["apiVersion"] == "v1"
     assert created["data"] == {"key": "value"}

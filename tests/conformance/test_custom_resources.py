@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.harness import Json, Server, assert_refused, names, told, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Json,
+    Server,
+    assert_refused,
+    names,
+    told,
+    version,
+)
 from tests.conformance.samples import GROUP, gadget, widget
+
+pytestmark = IN_BOTH_FORMS
 
 WIDGETS = f"widgets.{GROUP}"
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.harness import Json, Server, assert_refused, told, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Json,
+    Server,
+    assert_refused,
+    told,
+    version,
+)
 from tests.conformance.samples import config_map, deployment, finalized
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_delete_answers_success_with_the_identity_of_what_is_gone(

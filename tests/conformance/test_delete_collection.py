@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tests.conformance.harness import Server, assert_refused, names, told
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Server,
+    assert_refused,
+    names,
+    told,
+)
 from tests.conformance.samples import config_map, finalized
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def _fill(server: Server, configmaps: str) -> None:

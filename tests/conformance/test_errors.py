@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.harness import Server, assert_refused
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    JSON,
+    Server,
+    assert_refused,
+)
 from tests.conformance.samples import GROUP, config_map
+
+pytestmark = IN_BOTH_FORMS
 
 NO_RESOURCE = "the server could not find the requested resource"
 NO_METHOD = "the server does not allow this method on the requested resource"
@@ -112,8 +119,8 @@ async def test_every_answer_can_be_told_from_the_others(server: Server, configma
 async def test_pretty_answers_are_for_human_eyes(server: Server, configmaps: str) -> None:
     created = await server.create(configmaps, config_map("one"))
 
-    terse = await server.get(f"{configmaps}/one")
-    pretty = await server.get(f"{configmaps}/one", pretty="true")
+    terse = await server.get(f"{configmaps}/one", accept=JSON)
+    pretty = await server.get(f"{configmaps}/one", accept=JSON, pretty="true")
 
     assert terse.body.count(b"\n") == 1
     assert pretty.body.startswith(b'{\n  "kind": "ConfigMap",\n  "apiVersion": "v1",\n')

@@ -6,8 +6,16 @@ import re
 
 import pytest
 
-from tests.conformance.harness import Server, assert_refused, names, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Server,
+    assert_refused,
+    names,
+    version,
+)
 from tests.conformance.samples import config_map, pod, widget
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_a_list_names_its_kind_and_version(server: Server, configmaps: str) -> None:

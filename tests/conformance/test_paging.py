@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.harness import Json, Server, assert_refused, names, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Json,
+    Server,
+    assert_refused,
+    names,
+    version,
+)
 from tests.conformance.samples import config_map, event
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def _fill(server: Server, configmaps: str, count: int = 5) -> None:

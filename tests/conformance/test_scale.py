@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tests.conformance.harness import Json, Server, assert_refused, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Json,
+    Server,
+    assert_refused,
+    version,
+)
 from tests.conformance.samples import deployment
+
+pytestmark = IN_BOTH_FORMS
 
 
 def _scale(namespace: str, replicas: int) -> Json:

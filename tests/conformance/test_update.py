@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import copy
 
-from tests.conformance.harness import Server, assert_refused, told, version
+from tests.conformance.harness import (
+    IN_BOTH_FORMS,
+    Server,
+    assert_refused,
+    told,
+    version,
+)
 from tests.conformance.samples import config_map, deployment, lease
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_update_replaces_the_content_and_moves_the_version(

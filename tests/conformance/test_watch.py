@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.harness import (
+    IN_BOTH_FORMS,
     JSON,
     Server,
     told,
@@ -14,6 +15,8 @@ from tests.conformance.harness import (
     version_now,
 )
 from tests.conformance.samples import config_map, finalized, pod
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_changes_come_in_the_order_they_were_made(server: Server, configmaps: str) -> None:
@@ -39,7 +42,7 @@ async def test_changes_come_in_the_order_they_were_made(server: Server, configma
 
 
 async def test_a_watch_answers_chunked_json(server: Server, configmaps: str) -> None:
-    async with server.watch(configmaps, timeoutSeconds=5) as watch:
+    async with server.watch(configmaps, accept=JSON, timeoutSeconds=5) as watch:
         assert watch.headers["Content-Type"] == JSON
         assert watch.headers["Transfer-Encoding"] == "chunked"
         assert watch.headers["Cache-Control"] == "no-cache, private"

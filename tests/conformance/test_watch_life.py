@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.harness import (
+    IN_BOTH_FORMS,
     Json,
     Server,
     assert_failure,
@@ -16,6 +17,8 @@ from tests.conformance.harness import (
     version_now,
 )
 from tests.conformance.samples import config_map, event
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_a_watch_ends_cleanly_when_its_time_is_up(server: Server, configmaps: str) -> None:

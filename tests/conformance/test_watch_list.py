@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.harness import (
+    IN_BOTH_FORMS,
     METADATA,
     Json,
     Server,
@@ -17,6 +18,8 @@ from tests.conformance.harness import (
     version,
 )
 from tests.conformance.samples import config_map, event, widget
+
+pytestmark = IN_BOTH_FORMS
 
 WATCH_LIST: dict[str, Any] = {
     "sendInitialEvents": "true",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from tests.conformance.harness import (
+    IN_BOTH_FORMS,
     Server,
     told,
     version,
     version_now,
 )
 from tests.conformance.samples import config_map, pod
+
+pytestmark = IN_BOTH_FORMS
 
 
 async def test_leaving_a_label_selector_is_a_deletion_with_the_old_body(

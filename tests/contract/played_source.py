@@ -18,12 +18,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from kinform.api import ListOptions
 from kinform.informers import ListWatch
 from kinform.objects import Unstructured
 from tests.support.answers import pod, status
+from tests.support.running import Runs
 
 Event = tuple[str, dict[str, Any]]
 
@@ -203,10 +204,6 @@ def untimed(options: Sequence[ListOptions]) -> list[ListOptions]:
     """Without the one option that is drawn by lot; it has to be there, though."""
     assert None not in [asked.timeout_seconds for asked in options]
     return [asked.replace(timeout_seconds=None) for asked in options]
-
-
-class Runs(Protocol):
-    async def run(self) -> None: ...
 
 
 @asynccontextmanager

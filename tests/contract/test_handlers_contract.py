@@ -17,7 +17,7 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
-from tests.contract.informer_sources import (
+from tests.support.informer_sources import (
     AsyncRecorder,
     LoggedSource,
     Notes,

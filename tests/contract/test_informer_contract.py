@@ -23,7 +23,7 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer
-from tests.contract.informer_sources import (
+from tests.support.informer_sources import (
     QUICK,
     AsyncRecorder,
     LoggedSource,

@@ -24,8 +24,8 @@ from kinform.informers import (
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from kinform.transport import ClusterConfig, Request
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
 from tests.support.answers import Answer, json_answer, pod, pod_list, status, watch_answer
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
 from tests.support.memory_transport import MemoryTransport
 
 # -- states ----------------------------------------------------------------------------------

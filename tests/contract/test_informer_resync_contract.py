@@ -9,7 +9,7 @@ import pytest
 
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Notes, at, informer_of
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, Notes, at, informer_of
 
 
 class Timed(Notes):

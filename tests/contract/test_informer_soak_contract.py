@@ -8,7 +8,7 @@ import threading
 
 from kinform.informers import SharedIndexInformer
 from kinform.objects import Unstructured
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
 
 NAMES = [f"p{number}" for number in range(20)]
 

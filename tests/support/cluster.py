@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +36,9 @@ class RealCluster:
 
     ``compact``, ``stop_apiserver`` and the like change it for everybody who shares it.
 
+    Args:
+        apiserver_options: Flags for kube-apiserver, after those that it always gets.
+
     Raises:
         CannotBuildError: There are no binaries and they cannot be built (on entry).
         StartError: A server did not come up (on entry); says what it logged last.
@@ -43,6 +46,9 @@ class RealCluster:
 
     url: str
     etcd_url: str
+
+    def __init__(self, *, apiserver_options: Sequence[str] = ()) -> None:
+        self._apiserver_options = tuple(apiserver_options)
 
     def __enter__(self) -> Self:
         self._binaries = cluster_binaries.ensure()
@@ -118,6 +124,11 @@ class RealCluster:
         self._ask_etcd("kv/put", key=key, value=value)
         self._ask_etcd("kv/compaction", revision=str(revision), physical=True)
         return revision
+
+    def apiserver_cpu(self) -> float:
+        """Seconds of CPU that kube-apiserver has used since it was started."""
+        assert self._apiserver is not None
+        return self._apiserver.cpu_seconds
 
     def stop_apiserver(self) -> None:
         """Every connection ends; the data stays in etcd."""
@@ -222,6 +233,7 @@ class RealCluster:
             "--disable-admission-plugins=ServiceAccount",
             # The `kubernetes` service would be given our loopback address as its endpoint.
             "--endpoint-reconciler-type=none",
+            *self._apiserver_options,
         ]
 
     def _grant_viewers(self) -> None:

@@ -68,6 +68,14 @@ class ServerProcess:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What it has used so far, by itself and for the kernel. Linux only."""
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        # After the name, which may have spaces: the 12th and 13th from there.
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def wait_until(self, ready: Callable[[], bool], *, timeout: float) -> None:
         """Poll ``ready`` until it holds.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kinform.api import GVK
-from kinform.objects import JSON, Head, Record
+from kinform.objects import JSON, Codec, Head, PartGroup, Path, Record
 
 POD = GVK.of("v1", "Pod")
 
@@ -73,10 +74,25 @@ class CountingCodec:
         self.calls.append(part)
         return JSON.decode_part(payload, part)
 
+    def decode_path(self, payload: bytes, path: Path) -> Any:
+        self.calls.append(str(path))
+        return JSON.decode_path(payload, path)
+
+    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+        self.calls.append("+".join(part.name for part in group.parts))
+        return JSON.decode_parts(payload, group)
+
     def encode(self, tree: Any) -> bytes:
         self.calls.append("encode")
         return JSON.encode(tree)
 
-    def keep_metadata(self, payload: bytes) -> bytes:
+    def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
         self.calls.append("keep_metadata")
         return JSON.keep_metadata(payload)
+
+    def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
+        self.calls.append("drop_metadata")
+        return JSON.drop_metadata(payload, fields)
+
+    def editable(self, payload: bytes) -> tuple[Codec, bytes]:
+        return JSON, payload

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kinform.cli import main
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 IPAM_BLOCKS = [
     "Created IPAMBlock default/informer-dynamic-simple-",
@@ -19,6 +21,11 @@ IPAM_BLOCKS = [
     "Informer event: UPDATED default/informer-dynamic-simple-",
     "Deleted IPAMBlock default/informer-dynamic-simple-",
     "Informer event: DELETED default/informer-dynamic-simple-",
+]
+STATEFUL_SETS = [
+    "add a stateful set: web",
+    "1 -->> web",
+    "update: 1 -> 3\ndelete a stateful set: web",
 ]
 SAID = {
     "custom_source": ["ADDED db", "UPDATED web", "front: {'web': 8080}", "left: ['web']"],
@@ -38,11 +45,29 @@ SAID = {
         "UPDATED default/big-3 {'team': 'blue', 'tier': 'db'}\nDELETED default/big-0",
         "left: big-1 big-2 big-3",
     ],
+    "node_informer": [
+        "one informer for all who ask: True",
+        "example-0 ready for pods\nexample-1 ready for pods\nexample-2 cordoned",
+        "in zone a: example-0 example-2",
+    ],
+    "own_kind": [
+        "nightly: at 0 3 * * *\n",
+        "nightly: 1 -> 3 replicas",
+        "concurrency_policy='Forbid', cron_spec='0 3 * * *', replicas=3",
+    ],
+    "pod_informer": [
+        "added web-0 nginx:1.27\nadded web-1 nginx:1.28\nadded web-2 nginx:1.28",
+        "web-0 is Pending and has app",
+        "on nginx:1.28: default/web-1 default/web-2",
+        "indices: image namespace",
+    ],
     "pods_by_node": [
         "node-0: web-0 web-2\nnode-1: web-1 web-3",
         "node-1 now: default/web-1 default/web-3 default/web-4",
         "with nginx: 5",
     ],
+    "stateful_sets": STATEFUL_SETS,
+    "stateful_sets_blocking": STATEFUL_SETS,
     "survive_an_expired_watch": ["forgotten where we were: Expired"],
 }
 
@@ -73,6 +98,20 @@ def test_an_example_runs_and_says_what_it_promises(
 
     assert (runs[example].returncode, complained) == (0, "")
     assert [words for words in SAID[example] if words not in said] == []
+
+
+def test_the_generated_example_is_what_the_generator_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    definition, out = str(examples / "crontab.yaml"), str(tmp_path / "crontabs")
+    assert main(["generate", "--crd", definition, "--out", out]) == 0
+
+    def written(folder: Path) -> dict[str, str]:
+        return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*.py")}
+
+    assert written(examples / "crontabs") == written(tmp_path / "crontabs")
+    assert capsys.readouterr().err == ""
 
 
 def test_the_first_program_of_the_readme_runs_without_a_cluster(tmp_path: Path) -> None:

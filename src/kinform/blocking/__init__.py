@@ -10,10 +10,25 @@ from kinform.blocking._client import Client, ClientOptions
 from kinform.blocking._factory import (
     BlockingFactory,
     DynamicSharedInformerFactory,
-    FactoryOptions,
     MetadataSharedInformerFactory,
+    ResourceInformer,
 )
 from kinform.blocking._loop_thread import LoopThread
+from kinform.blocking._reflecting import (
+    Controller,
+    ControllerConfig,
+    Informer,
+    InformerOptions,
+    Reflector,
+    ReflectorKeywords,
+)
+from kinform.blocking._shared_informer import (
+    EventStream,
+    SharedIndexInformer,
+    SharedIndexInformerOptions,
+)
+from kinform.blocking._source import ListWatch, ListWatchOptions
+from kinform.blocking._typed_factory import SharedInformerFactory, new_informer
 from kinform.blocking._verbs import Discovery, Verbs
 from kinform.blocking._watch import Watch
 
@@ -21,11 +36,24 @@ __all__ = [
     "BlockingFactory",
     "Client",
     "ClientOptions",
+    "Controller",
+    "ControllerConfig",
     "Discovery",
     "DynamicSharedInformerFactory",
-    "FactoryOptions",
+    "EventStream",
+    "Informer",
+    "InformerOptions",
+    "ListWatch",
+    "ListWatchOptions",
     "LoopThread",
     "MetadataSharedInformerFactory",
+    "Reflector",
+    "ReflectorKeywords",
+    "ResourceInformer",
+    "SharedIndexInformer",
+    "SharedIndexInformerOptions",
+    "SharedInformerFactory",
     "Verbs",
     "Watch",
+    "new_informer",
 ]

@@ -9,9 +9,9 @@ from typing import Self, TypedDict, Unpack
 from kinform.blocking._doors import door
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
-from kinform.blocking._verbs import Verbs
+from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
 from kinform.client import Client as AsyncClient
-from kinform.objects import PartialObjectMetadata, Unstructured
+from kinform.client import WireFormat
 from kinform.transport import ClusterConfig, Transport
 
 
@@ -23,14 +23,16 @@ class ClientOptions(TypedDict, total=False):
     max_retries: int
     max_body_size: int
     timeout: float | None
+    wire_format: WireFormat
     loop: LoopThread | None
 
 
-class Client(Verbs[Unstructured]):
+class Client(TypedVerbs):
     """Talks to one cluster. Safe for any number of threads.
 
         with blocking.Client.from_env() as client:
-            pods = client.list(GVR("", "v1", "pods"), namespace="default")
+            pods = client.list(Pod, namespace="default")
+            things = client.list(GVR("example.com", "v1", "things"))
 
     Its work is done by a ``kinform.Client`` on a thread that starts with the first call. Without
     a ``with`` block or ``close()``, that thread ends when nobody holds the client any more, nor
@@ -59,7 +61,7 @@ class Client(Verbs[Unstructured]):
         )
         super().__init__(client, owned)
         self.config = config
-        self.metadata: Verbs[PartialObjectMetadata] = Verbs(client.metadata, owned)
+        self.metadata = MetadataVerbs(client.metadata, owned)
         """The same verbs, for metadata only: less to send, to hold and to watch."""
 
     @classmethod
@@ -94,6 +96,19 @@ class Client(Verbs[Unstructured]):
         """
         return cls(ClusterConfig.in_cluster(), **options)
 
+    @classmethod
+    def from_official(cls, source: object, **options: Unpack[ClientOptions]) -> Self:
+        """As the official client: from its ``ApiClient`` or ``Configuration``, also asyncio's.
+
+        Its tokens stay in its care: its hook renews them for both.
+
+        Raises:
+            ConfigError: It has a setting that kinform cannot do; names it.
+        """
+        from kinform.transport._official import official_config
+
+        return cls(official_config(source), **options)
+
     def __enter__(self) -> Self:
         self._owned.open()
         return self
@@ -113,8 +128,5 @@ class Client(Verbs[Unstructured]):
     def __repr__(self) -> str:
         return f"<blocking Client of {self.config.server}>"
 
-    create = door(AsyncClient.create)
-    update = door(AsyncClient.update)
-    apply = door(AsyncClient.apply)
     server_version = door(AsyncClient.server_version)
     request = door(AsyncClient.request)

@@ -1,16 +1,19 @@
-"""Coroutine methods in, plain methods of the same name, signature and result out."""
+"""Async objects in; doors before them, with the same names, signatures and results, out."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import suppress
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from kinform.blocking._owned import Owned
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Doors:
@@ -26,6 +29,71 @@ class Doors:
         self._owned = owned
 
 
+class Iterating(Doors, Generic[R]):
+    """Doors before an async iterator: each step waits on the loop thread.
+
+    Several threads may share it; each item goes to one of them.
+    """
+
+    def __init__(self, inner: Any, owned: Owned) -> None:
+        super().__init__(inner, owned)
+        # An item that came while the wait for it was interrupted is there at the next call.
+        self._ahead: deque[R] = deque()
+        # And a step that was interrupted may not have ended when the next one begins.
+        self._stepping = asyncio.Lock()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> R:
+        while True:
+            with suppress(IndexError):
+                return self._ahead.popleft()
+            try:
+                self._owned.run(self._step())
+            except StopAsyncIteration:
+                raise StopIteration from None
+
+    async def _step(self) -> None:
+        async with self._stepping:
+            if not self._ahead:
+                self._ahead.append(await self._inner.__anext__())
+
+
+class Window(Generic[R]):
+    """An attribute of the object behind the doors: read and written there, by whatever thread."""
+
+    def __set_name__(self, owner: type[Doors], name: str) -> None:
+        self._name = name
+
+    def __get__(self, doors: Doors | None, owner: type[Doors]) -> R:
+        if doors is None:
+            return self  # type: ignore[return-value]  # only who looks at the class sees it
+        value: R = getattr(doors._inner, self._name)
+        return value
+
+    def __set__(self, doors: Doors, value: R) -> None:
+        setattr(doors._inner, self._name, value)
+
+
+def _own(method: Callable[Concatenate[Any, P], R], doors: Doors) -> Callable[P, R]:
+    """The method as the object behind the doors has it, which may have one of its own."""
+    found: Callable[P, R] = getattr(doors._inner, method.__name__)
+    return found
+
+
+def passage(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Doors, P], R]:
+    """The same method where the caller is: it waits for nothing."""
+
+    @functools.wraps(method)
+    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
+        return _own(method, self)(*args, **options)
+
+    return call
+
+
 def door(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Doors, P], R]:
@@ -33,24 +101,39 @@ def door(
 
     @functools.wraps(method)
     def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
-        return self._owned.run(method(self._inner, *args, **options))
+        return self._owned.run(_own(method, self)(*args, **options))
 
     return call
 
 
-def iterator_door(
-    method: Callable[Concatenate[Any, P], AsyncGenerator[R, None]],
-) -> Callable[Concatenate[Doors, P], Generator[R, None, None]]:
-    """The same iteration, each step of it run on the loop thread while the caller waits."""
+def loop_door(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Doors, P], R]:
+    """The same for a method that awaits nothing but wants to be called on the loop."""
 
     @functools.wraps(method)
-    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> Generator[R, None, None]:
-        return iterate(self._owned, method(self._inner, *args, **options))
+    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
+        async def there() -> R:
+            return _own(method, self)(*args, **options)
+
+        return self._owned.run(there())
 
     return call
 
 
-def iterate(owned: Owned, items: AsyncGenerator[R, None]) -> Generator[R, None, None]:
+def door_to(
+    method: Callable[Concatenate[Any, P], R], front: Callable[[R, Owned], S]
+) -> Callable[Concatenate[Doors, P], S]:
+    """The same method; what it hands out is behind doors, too."""
+
+    @functools.wraps(method)
+    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> S:
+        return front(_own(method, self)(*args, **options), self._owned)
+
+    return call
+
+
+def iterate(items: AsyncGenerator[R, None], owned: Owned) -> Generator[R, None, None]:
     """What the generator yields; it is closed when the iteration is left."""
 
     async def step() -> R | _End:

@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Generic, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Self, TypeVar, Unpack, overload
+from weakref import WeakValueDictionary
 
-from kinform.api import GVR
 from kinform.blocking._client import Client
-from kinform.blocking._doors import Doors, door
+from kinform.blocking._doors import Doors, door, loop_door
 from kinform.blocking._owned import Owned
+from kinform.blocking._shared_informer import SharedIndexInformer
 from kinform.client import Fields, Labels
-from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
 from kinform.informers import (
-    HandlerFailure,
+    Asked,
+    FactoryOptions,
     InformerFactory,
     InformerKey,
     Namespaces,
-    ReflectorOptions,
-    ResourceInformer,
-    SharedIndexInformer,
-    Transform,
-    TweakListOptions,
-    WatchFailure,
 )
+from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
 from kinform.informers import MetadataSharedInformerFactory as AsyncMetadataFactory
-from kinform.metrics import Metrics
+from kinform.informers import ResourceInformer as AsyncResourceInformer
+from kinform.informers import SharedIndexInformer as AsyncInformer
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 
 T = TypeVar("T", bound=Handle)
+V = TypeVar("V", bound=Handle)
 
 
-class FactoryOptions(TypedDict, Generic[T], total=False):
-    """The options of the factories in ``kinform``, where they are explained."""
+class ResourceInformer(Generic[T]):
+    """One user's hold on a shared informer: the informer, and a lister over its store.
 
-    namespace: Namespaces
-    tweak_list_options: TweakListOptions | None
-    transform: Transform[T] | None
-    custom_resync: Mapping[GVR | str, float] | None
-    on_watch_error: Callable[[WatchFailure], object] | None
-    on_handler_error: Callable[[HandlerFailure], None] | None
-    options: ReflectorOptions | None
-    metrics: Metrics
-    name: str
+    Attributes:
+        resource: What it is of.
+        informer: Shared with all who asked the same.
+        lister: Reads its store.
+        release: Say that you need it no more. With its last user the informer stops. Idempotent.
+    """
+
+    def __init__(self, inner: AsyncResourceInformer[T], informer: SharedIndexInformer[T]) -> None:
+        self._inner = inner
+        self.resource = inner.resource
+        self.informer = informer
+        self.lister = inner.lister
+        self.release = inner.release
+
+    @property
+    def is_released(self) -> bool:
+        return self._inner.is_released
+
+    def __repr__(self) -> str:
+        return f"<ResourceInformer {self.informer!r}>"
 
 
 class BlockingFactory(Doors, Generic[T]):
     """What both factories have in common. ``with factory:`` is its life.
 
-    The informers and listers that it hands out are those of ``kinform`` itself: registering,
-    reading and stopping need no door, and what is to be waited for is a ``Latch``. It runs on its
-    client's loop thread; ``def`` handlers have threads of their own, ``async def`` ones run there.
-    Hold on to it: when nobody does, its informers stop, though somebody may still read them.
+    It runs on its client's loop thread; ``def`` handlers have threads of their own, ``async def``
+    ones run there. Hold on to it, or to one of its informers: when nobody does, all of them stop,
+    though somebody may still read their listers.
     """
 
     _inner: InformerFactory[T]
@@ -60,37 +69,58 @@ class BlockingFactory(Doors, Generic[T]):
         owned = Owned(
             inner.shutdown,
             name=f"the blocking {inner.name} of {client.config.server}",
-            instead=f"kinform.{type(inner).__name__}",
+            instead=f"kinform.informers.{type(inner).__name__}",
             loop=client._owned.loop,
+            needs=client._owned,
         )
         super().__init__(inner, owned)
-        # Whoever holds the factory holds its client, whose loop thread it runs on.
         self.client = client
+        # The same doors for the same informer, as long as somebody holds them.
+        self._fronts: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
+        self._fronts = WeakValueDictionary()
+        self._lock = threading.RLock()
 
+    @overload
     def for_resource(
         self,
-        resource: GVR | str,
+        resource: Asked,
         *,
+        form: None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
-    ) -> ResourceInformer[T]:
+    ) -> ResourceInformer[T]: ...
+    @overload
+    def for_resource(
+        self,
+        resource: Asked,
+        *,
+        form: type[V],
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[V]: ...
+    def for_resource(
+        self,
+        resource: Asked,
+        *,
+        form: type[Any] | None = None,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[Any]:
         """The informer and the lister for a resource; the same informer for the same question."""
-        return self._inner.for_resource(resource, namespace=namespace, labels=labels, fields=fields)
+        found = self._inner.for_resource(
+            resource, form=form, namespace=namespace, labels=labels, fields=fields
+        )
+        return ResourceInformer(found, self._front(found.informer))
 
     @property
-    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[T]]:
+    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
         """All that are in use now."""
-        return self._inner.informers
+        return {key: self._front(each) for key, each in self._inner.informers.items()}
 
-    def start(self) -> None:
-        """Start what was asked for and does not run. Call it again after asking for more."""
-
-        async def start() -> None:
-            self._inner.start()
-
-        self._owned.run(start())
-
+    start = loop_door(InformerFactory.start)
     wait_for_cache_sync = door(InformerFactory.wait_for_cache_sync)
 
     def shutdown(self) -> None:
@@ -101,10 +131,14 @@ class BlockingFactory(Doors, Generic[T]):
         Raises:
             StateError: One cannot wait on this thread: it runs an event loop. Nothing is done.
         """
-        loop = self._owned.loop
-        if loop.is_running:
-            loop.run(self._inner.shutdown())
         self._owned.close()
+
+    def _front(self, informer: AsyncInformer[V]) -> SharedIndexInformer[V]:
+        with self._lock:
+            front = self._fronts.get(informer)
+            if front is None:
+                front = self._fronts[informer] = SharedIndexInformer._over(informer, self._owned)
+            return front
 
     def __enter__(self) -> Self:
         self.start()

@@ -69,15 +69,19 @@ class LoopThread:
                 if not self._life.pid:
                     self._life.begin()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Coroutine[Any, Any, T], *, instead: str = "") -> T:
         """The coroutine's result. If the caller is interrupted, the coroutine is cancelled.
+
+        Args:
+            work: Is closed if it cannot run.
+            instead: What this caller's users are to use on a thread that runs an event loop.
 
         Raises:
             StateError: The loop has ended, or ends before the coroutine does; or the call is
                 made where it would never return: on the loop itself, or in a fork.
         """
         try:
-            self._refuse_where_it_cannot_wait()
+            self.refuse_where_it_cannot_wait(instead=instead)
             future = self._submit(work)
         except BaseException:
             with suppress(ValueError):  # Ctrl-C came a moment too late, and it runs
@@ -127,6 +131,26 @@ class LoopThread:
             life.end()
         life.join()
 
+    def refuse_where_it_cannot_wait(self, *, instead: str = "") -> None:
+        """What ``run`` does first, for who has to know before beginning.
+
+        Raises:
+            StateError: The call would be made where it would never return.
+        """
+        if self.is_elsewhere:
+            raise StateError(
+                f"{self.name} was made in process {self._life.pid}, and this is a fork of it; "
+                "make a new one after the fork"
+            )
+        if threading.current_thread() is self._life.thread:
+            raise StateError(f"a blocking call on {self.name}'s own loop would wait for itself")
+        instead = instead or self._instead
+        if instead and _runs_a_loop():
+            raise StateError(
+                f"a blocking call on {self.name} would bring this thread's event loop to a stand; "
+                f"use {instead} there"
+            )
+
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         # Under the lock: what is submitted before the loop is told to end is still cancelled
         # with all the rest; a moment later nobody would ever look at it.
@@ -135,20 +159,6 @@ class LoopThread:
             if loop is None or not self.is_running:
                 raise StateError(f"{self.name} is not running; use it inside its with block")
             return asyncio.run_coroutine_threadsafe(work, loop)
-
-    def _refuse_where_it_cannot_wait(self) -> None:
-        if self.is_elsewhere:
-            raise StateError(
-                f"{self.name} was made in process {self._life.pid}, and this is a fork of it; "
-                "make a new one after the fork"
-            )
-        if threading.current_thread() is self._life.thread:
-            raise StateError(f"a blocking call on {self.name}'s own loop would wait for itself")
-        if self._instead and _runs_a_loop():
-            raise StateError(
-                f"a blocking call on {self.name} would bring this thread's event loop to a stand; "
-                f"use {self._instead} there"
-            )
 
 
 def _runs_a_loop() -> bool:

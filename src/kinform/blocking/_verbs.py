@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from kinform.blocking._doors import Doors, door, iterator_door
-from kinform.blocking._watch import watch_door
+from kinform.blocking._doors import Doors, door, door_to, iterate
+from kinform.blocking._watch import Watch
 from kinform.client import Discovery as AsyncDiscovery
 from kinform.client import Verbs as AsyncVerbs
 from kinform.objects import Handle
@@ -44,8 +44,8 @@ class Verbs(Doors, Generic[T]):
     get = door(AsyncVerbs[T].get)
     list = door(AsyncVerbs[T].list)
     page = door(AsyncVerbs[T].page)
-    pages = iterator_door(AsyncVerbs[T].pages)
-    watch = watch_door(AsyncVerbs[T].watch)
+    pages = door_to(AsyncVerbs[T].pages, iterate)
+    watch = door_to(AsyncVerbs[T].watch, Watch[T])
     patch = door(AsyncVerbs[T].patch)
     delete = door(AsyncVerbs[T].delete)
     delete_collection = door(AsyncVerbs[T].delete_collection)

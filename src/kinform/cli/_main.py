@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from kinform.cli import _demo, _serve, _version
+from kinform.cli import _demo, _generate, _serve, _version
 from kinform.errors import KinformError
 
-_COMMANDS = (_serve, _demo, _version)
+_COMMANDS = (_serve, _demo, _generate, _version)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kinform",
-        description="The informer stack for Python. These commands need no cluster.",
+        description="The informer stack for Python. Most commands need no cluster.",
         epilog="`kinform COMMAND --help` says more about a command.",
     )
     parser.set_defaults(run=None)

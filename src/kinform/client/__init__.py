@@ -10,31 +10,60 @@ from kinform.client._arguments import (
     as_field_selector,
     as_label_selector,
 )
-from kinform.client._client import Body, Client
+from kinform.client._client import Client
 from kinform.client._discovery import Discovery
 from kinform.client._framing import EventType, Frame, FrameDecoder
+from kinform.client._keywords import (
+    ApplyKeywords,
+    DeleteCollectionKeywords,
+    DeleteKeywords,
+    GetKeywords,
+    ListKeywords,
+    PageKeywords,
+    PatchKeywords,
+    WatchKeywords,
+    WriteKeywords,
+)
 from kinform.client._lists import ObjectList, Undecodable
-from kinform.client._resolver import Resource
+from kinform.client._negotiation import WireFormat
+from kinform.client._resolver import Resource, ResourceOrModel, place_of
+from kinform.client._suggestions import suggest_resource
+from kinform.client._typed_verbs import MetadataVerbs
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch, WatchEvent
+from kinform.client._writing import Body
 
 __all__ = [
+    "ApplyKeywords",
     "Body",
     "Client",
+    "DeleteCollectionKeywords",
+    "DeleteKeywords",
     "Discovery",
     "EventType",
     "Fields",
     "Frame",
     "FrameDecoder",
+    "GetKeywords",
     "Labels",
+    "ListKeywords",
+    "MetadataVerbs",
     "ObjectList",
+    "PageKeywords",
+    "PatchKeywords",
     "PatchType",
     "Propagation",
     "Resource",
+    "ResourceOrModel",
     "Undecodable",
     "Verbs",
     "Watch",
     "WatchEvent",
+    "WatchKeywords",
+    "WireFormat",
+    "WriteKeywords",
     "as_field_selector",
     "as_label_selector",
+    "place_of",
+    "suggest_resource",
 ]

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from kinform.api import ListOptions
-from kinform.client._decoding import require_json
 from kinform.client._exchange import Exchange
+from kinform.client._negotiation import JSON_TYPE, Negotiation
 from kinform.client._resolver import Resolver, Resource
+from kinform.client._wire import PROTOBUF, Wire, wire_for
 from kinform.errors import DecodeError, NotAcceptableError, NotFoundError
+from kinform.objects import Handle, PartialObjectMetadata
 from kinform.transport import Request, Response
 
-_PLAIN = "application/json"
-_METADATA = f"{_PLAIN};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-_METADATA_LIST = f"{_PLAIN};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+class Answer(NamedTuple):
+    """The body of an answer, and how to read it."""
+
+    body: bytes
+    wire: Wire
 
 
 class Asking:
     """Asks for whole objects or for their metadata, and explains what is not there."""
 
-    def __init__(self, exchange: Exchange, resolver: Resolver, *, only_metadata: bool) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        resolver: Resolver,
+        negotiation: Negotiation,
+        form: type[Handle],
+    ) -> None:
         self._exchange = exchange
         self._resolver = resolver
-        self._only_metadata = only_metadata
+        self._negotiation = negotiation
+        self._form = form
+        self._only_metadata = issubclass(form, PartialObjectMetadata)
 
     async def ask(
         self,
@@ -33,18 +47,18 @@ class Asking:
         *,
         resource: Resource | None = None,
         body: bytes | None = None,
-        media: str = _PLAIN,
+        media: str = JSON_TYPE,
         listing: bool = False,
         retry: bool = True,
-    ) -> bytes:
-        """The body of the answer.
+    ) -> Answer:
+        """The answer. Reads may come in either form; writes go and come in JSON.
 
         Raises:
             ApiError: The server refused.
             NoMatchError: It has no such resource, or not there.
-            DecodeError: The answer is no JSON.
+            DecodeError: The answer is neither JSON nor protobuf.
         """
-        headers = {"Accept": self._accept(listing)}
+        headers = {"Accept": self._accept(method, resource, listing)}
         if body is not None:
             headers["Content-Type"] = media
         request = Request(method, path, query, headers, body)
@@ -53,9 +67,20 @@ class Asking:
         except NotFoundError as error:
             await self._resolver.explain_not_found(resource, path, error)
             raise
-        if answer:
-            require_json(response.headers.get("Content-Type", ""), what=f"{method} {path}")
-        return answer
+        return Answer(answer, self._wire(headers, resource, response, answer, f"{method} {path}"))
+
+    def _wire(
+        self,
+        headers: Mapping[str, str],
+        resource: Resource | None,
+        response: Response,
+        body: bytes,
+        what: str,
+    ) -> Wire:
+        content_type = response.headers.get("Content-Type", "") if body else ""
+        if PROTOBUF in headers["Accept"]:
+            self._negotiation.learn(resource, content_type)
+        return wire_for(content_type, what=what)
 
     async def _fetch(self, request: Request, retry: bool) -> tuple[Response, bytes]:
         try:
@@ -70,16 +95,15 @@ class Asking:
     ) -> Response:
         """A stream of events that has begun; the caller closes it. Raises as ``ask`` does."""
         query = {"watch": "true", **options.to_query()}
-        request = Request(
-            "GET", path, query, {"Accept": self._accept(listing=False)}, is_stream=True
-        )
+        headers = {"Accept": self._accept("GET", resource, listing=False)}
+        request = Request("GET", path, query, headers, is_stream=True)
         try:
             response = await self._open(request, retry)
         except NotFoundError as error:
             await self._resolver.explain_not_found(resource, path, error)
             raise
         try:
-            require_json(response.headers.get("Content-Type", ""), what=f"watch {path}")
+            self._wire(headers, resource, response, b"?", f"watch {path}")
         except DecodeError:
             await response.close()
             raise
@@ -93,12 +117,12 @@ class Asking:
                 raise
         return await self._exchange.open(_asking_for_all(request), retry=retry)
 
-    def _accept(self, listing: bool) -> str:
-        if not self._only_metadata:
-            return _PLAIN
-        return f"{_METADATA_LIST if listing else _METADATA},{_PLAIN}"
+    def _accept(self, method: str, resource: Resource | None, listing: bool) -> str:
+        return self._negotiation.accept(
+            self._form, resource, listing=listing, writing=method != "GET"
+        )
 
 
 def _asking_for_all(request: Request) -> Request:
     """For a server that knows no metadata form; what it sends instead is pruned here."""
-    return dataclasses.replace(request, headers={**request.headers, "Accept": _PLAIN})
+    return dataclasses.replace(request, headers={**request.headers, "Accept": JSON_TYPE})

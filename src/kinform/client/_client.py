@@ -7,26 +7,24 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
-from kinform.client._arguments import patch_media_type, write_query
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
-from kinform.client._paths import resource_path
-from kinform.client._resolver import Resource
-from kinform.client._verbs import Verbs
-from kinform.errors import ConfigError, DecodeError, EncodeError, InvalidNameError
-from kinform.objects import Handle, PartialObjectMetadata, Unstructured
+from kinform.client._negotiation import Negotiation, WireFormat
+from kinform.client._typed_verbs import MetadataVerbs
+from kinform.client._writing import Writing
+from kinform.errors import ConfigError, DecodeError, InvalidNameError
+from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.transport import AiohttpTransport, ClusterConfig, Request, Transport
 
-Body = Handle | Mapping[str, Any]
-"""An object to send: a handle, or a dict that says its apiVersion and kind."""
 
-
-class Client(Verbs[Unstructured]):
+class Client(Writing):
     """Talks to one cluster. Safe for any number of concurrent calls on one event loop.
 
         async with kinform.Client.from_env() as client:
-            pods = await client.list(GVR("", "v1", "pods"), namespace="default")
+            pods = await client.list(Pod, namespace="default")
+            things = await client.list(GVR("example.com", "v1", "things"))
 
+    A class gives objects of that class; a resource or a kind gives ``Unstructured`` ones.
     ``client.metadata`` has the same verbs for metadata only.
 
     Args:
@@ -37,6 +35,9 @@ class Client(Verbs[Unstructured]):
             to a minute; who is told to wait longer gets the error).
         max_body_size: The largest answer, and the longest line of a watch, in bytes.
         timeout: Seconds for one request and its whole answer; for a watch until it is open.
+        wire_format: What to ask servers for. ``auto``: protobuf for typed objects and metadata,
+            where the server has it, and JSON for the rest; ``json`` for everything; ``protobuf``
+            also for ``Unstructured`` objects of kinds that have a model.
 
     Raises:
         ConfigError: An option makes no sense.
@@ -51,6 +52,7 @@ class Client(Verbs[Unstructured]):
         max_retries: int = 10,
         max_body_size: int = 1 << 30,
         timeout: float | None = 120.0,
+        wire_format: WireFormat = "auto",
     ) -> None:
         _check_options(page_size, max_retries, max_body_size, timeout)
         self.config = config
@@ -59,9 +61,12 @@ class Client(Verbs[Unstructured]):
             self._transport, max_retries=max_retries, max_body_size=max_body_size, timeout=timeout
         )
         discovery = Discovery(exchange)
-        super().__init__(Unstructured, exchange, discovery, config.namespace, page_size)
-        self.metadata = Verbs(
-            PartialObjectMetadata, exchange, discovery, config.namespace, page_size
+        negotiation = Negotiation(wire_format)
+        super().__init__(
+            Unstructured, exchange, discovery, negotiation, config.namespace, page_size
+        )
+        self.metadata = MetadataVerbs(
+            PartialObjectMetadata, exchange, discovery, negotiation, config.namespace, page_size
         )
         """The same verbs, for metadata only: less to send, to hold and to watch."""
 
@@ -94,6 +99,19 @@ class Client(Verbs[Unstructured]):
         """
         return cls(ClusterConfig.in_cluster(), **options)
 
+    @classmethod
+    def from_official(cls, source: object, **options: Any) -> Self:
+        """As the official client: from its ``ApiClient`` or ``Configuration``, also asyncio's.
+
+        Its tokens stay in its care: its hook renews them for both.
+
+        Raises:
+            ConfigError: It has a setting that kinform cannot do; names it.
+        """
+        from kinform.transport._official import official_config
+
+        return cls(official_config(source), **options)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -112,103 +130,6 @@ class Client(Verbs[Unstructured]):
 
     def __repr__(self) -> str:
         return f"<Client of {self.config.server}>"
-
-    async def create(
-        self,
-        obj: Body,
-        *,
-        resource: Resource | None = None,
-        namespace: str | None = None,
-        name: str | None = None,
-        subresource: str = "",
-        field_manager: str = "",
-        field_validation: str = "",
-        dry_run: bool = False,
-    ) -> Unstructured:
-        """Create an object, or a subresource of the object ``name``: ``subresource="eviction"``.
-
-        Raises:
-            AlreadyExistsError: The name is taken.
-        """
-        handle = _as_handle(obj)
-        if subresource and not name:
-            raise InvalidNameError(f"which object's {subresource!r}? pass name=")
-        if name and not subresource:
-            raise InvalidNameError(
-                f"name={name!r} is for subresources; a new object's name stands in its metadata"
-            )
-        found = await self._resolver.resolve_body(handle, resource, subresource)
-        home = self._resolver.home(found, namespace, handle.namespace)
-        path = resource_path(found.gvr, namespace=home, name=name, subresource=subresource)
-        query = write_query(
-            field_manager=field_manager, field_validation=field_validation, dry_run=dry_run
-        )
-        answer = await self._asking.ask("POST", path, query, body=handle.to_bytes())
-        return self._handle(answer, f"POST {path}")
-
-    async def update(
-        self,
-        obj: Body,
-        *,
-        resource: Resource | None = None,
-        namespace: str | None = None,
-        name: str | None = None,
-        subresource: str = "",
-        field_manager: str = "",
-        field_validation: str = "",
-        dry_run: bool = False,
-    ) -> Unstructured:
-        """Replace an object, or a subresource of it such as ``status``.
-
-        Raises:
-            ConflictError: It changed since it was read. Read, edit and update again.
-        """
-        handle = _as_handle(obj)
-        found = await self._resolver.resolve_body(handle, resource, subresource)
-        home = self._resolver.home(found, namespace, handle.namespace)
-        path = resource_path(
-            found.gvr, namespace=home, name=name or handle.name, subresource=subresource
-        )
-        query = write_query(
-            field_manager=field_manager, field_validation=field_validation, dry_run=dry_run
-        )
-        answer = await self._asking.ask("PUT", path, query, body=handle.to_bytes())
-        return self._handle(answer, f"PUT {path}")
-
-    async def apply(
-        self,
-        obj: Body,
-        *,
-        field_manager: str,
-        force: bool = False,
-        resource: Resource | None = None,
-        namespace: str | None = None,
-        name: str | None = None,
-        subresource: str = "",
-        field_validation: str = "",
-        dry_run: bool = False,
-    ) -> Unstructured:
-        """Server-side apply: create it, or make these fields so and own them.
-
-        Raises:
-            ConflictError: Another manager owns one of the fields; ``force`` takes it.
-        """
-        handle = _as_handle(obj)
-        found = await self._resolver.resolve_body(handle, resource, subresource)
-        home = self._resolver.home(found, namespace, handle.namespace)
-        path = resource_path(
-            found.gvr, namespace=home, name=name or handle.name, subresource=subresource
-        )
-        query = write_query(
-            field_manager=field_manager,
-            field_validation=field_validation,
-            force=force or None,
-            dry_run=dry_run,
-        )
-        answer = await self._asking.ask(
-            "PATCH", path, query, body=handle.to_bytes(), media=patch_media_type("apply")
-        )
-        return self._handle(answer, f"PATCH {path}")
 
     async def server_version(self) -> dict[str, Any]:
         """What ``/version`` says."""
@@ -238,18 +159,6 @@ class Client(Verbs[Unstructured]):
         request = Request(method, path, query or {}, headers or {}, body)
         _, answer = await self._exchange.fetch(request)
         return answer
-
-
-def _as_handle(obj: Body) -> Handle:
-    if isinstance(obj, PartialObjectMetadata):
-        raise EncodeError(
-            f"{obj!r} has metadata only, and would erase the rest; change it with a patch"
-        )
-    if isinstance(obj, Handle):
-        return obj
-    if isinstance(obj, Mapping):
-        return Unstructured(obj)
-    raise EncodeError(f"a {type(obj).__name__} is no object; pass an Unstructured or a dict")
 
 
 def _check_options(

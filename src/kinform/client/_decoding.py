@@ -25,18 +25,5 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes, *, problem: str) -> T:
         raise DecodeError(f"{problem}: {error}; {_beginning(body)}") from error
 
 
-def require_json(content_type: str, *, what: str) -> None:
-    """Refuse an answer that says it is something else. One that says nothing may be JSON.
-
-    Raises:
-        DecodeError: It is a page of some proxy, most likely.
-    """
-    if content_type and "json" not in content_type.lower():
-        raise DecodeError(
-            f"{what}: the answer is {content_type}, not JSON; "
-            "is there a proxy or a login page in between?"
-        )
-
-
 def _beginning(body: bytes) -> str:
     return f"it begins {body[:_SHOWN]!r}" if body else "it is empty"

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, overload
 
-import msgspec
-
-from kinform.api import GVK
-from kinform.client._decoding import decode
-from kinform.errors import DecodeError, InvalidNameError
-from kinform.objects import Codec, Handle, Record
+from kinform.client._wire import Wire
+from kinform.errors import DecodeError
+from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
 
@@ -26,22 +23,6 @@ class Undecodable:
 
     payload: bytes
     error: DecodeError
-
-
-class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
-    resource_version: str | None = None
-    continue_token: str | None = msgspec.field(default=None, name="continue")
-    remaining_item_count: int | None = None
-
-
-class _List(msgspec.Struct, gc=False, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
-    metadata: _ListMeta | None = None
-    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
-
-
-_decoder = msgspec.json.Decoder(_List)
 
 
 class ObjectList(Sequence[T], Generic[T]):
@@ -103,55 +84,32 @@ class ObjectList(Sequence[T], Generic[T]):
 
 
 async def read_list(
-    body: bytes, codec: Codec, form: type[T], *, what: str, only_metadata: bool = False
+    body: bytes, wire: Wire, form: type[T], *, what: str, only_metadata: bool = False
 ) -> ObjectList[T]:
     """Cut a list into records, yielding to the loop in between.
 
     Raises:
         DecodeError: The body is no list. A single bad item does not raise; it is ``undecodable``.
     """
-    envelope = _read_envelope(body, what)
-    default_gvk = _item_gvk(envelope)
-    prune = only_metadata and not envelope.kind.startswith("PartialObjectMetadata")
+    found = wire.read_list(body, what)
+    codec, item_gvk = found.codec, found.item_gvk
+    prune = only_metadata and not found.kind.startswith("PartialObjectMetadata")
     records: list[Record] = []
     undecodable: list[Undecodable] = []
-    items = envelope.items or ()
-    for start in range(0, len(items), _SLICE):
-        for raw in items[start : start + _SLICE]:
+    for start in range(0, len(found.items), _SLICE):
+        for raw in found.items[start : start + _SLICE]:
             payload = bytes(raw)
             try:
-                if prune:
-                    payload = codec.keep_metadata(payload)
-                records.append(Record.read(payload, codec, default_gvk=default_gvk))
+                record = Record.read(payload, codec, default_gvk=item_gvk)
+                records.append(record.only_metadata() if prune else record)
             except DecodeError as error:
                 undecodable.append(Undecodable(payload, error))
         await asyncio.sleep(0)
-    metadata = envelope.metadata or _ListMeta()
     return ObjectList(
         form,
         records,
-        resource_version=metadata.resource_version or "",
-        continue_token=metadata.continue_token or "",
-        remaining_item_count=metadata.remaining_item_count,
+        resource_version=found.resource_version,
+        continue_token=found.continue_token,
+        remaining_item_count=found.remaining_item_count,
         undecodable=undecodable,
     )
-
-
-def _read_envelope(body: bytes, what: str) -> _List:
-    envelope = decode(_decoder, body, problem=f"{what}: the answer is not a list")
-    # Not by its name: who makes a CRD may call its lists as they like.
-    if envelope.items is msgspec.UNSET:
-        raise DecodeError(
-            f"{what}: the answer is a {envelope.kind or 'thing of no kind'}, not a list"
-        )
-    return envelope
-
-
-def _item_gvk(envelope: _List) -> GVK | None:
-    """Items of built-in lists do not say their kind; the list's own name tells it."""
-    if not envelope.kind.endswith("List"):
-        return None
-    try:
-        return GVK.of(envelope.api_version, envelope.kind.removesuffix("List"))
-    except InvalidNameError:
-        return None

@@ -6,10 +6,13 @@ from kinform.api import GVK, GVR, ApiResource
 from kinform.client._discovery import Discovery
 from kinform.client._paths import resource_path
 from kinform.errors import InvalidNameError, KinformError, NoMatchError, NotFoundError
-from kinform.objects import Handle
+from kinform.objects import Handle, TypedObject
 
 Resource = GVR | GVK | ApiResource
 """How a verb is told what to work on: by resource, by kind, or by what discovery gave."""
+
+ResourceOrModel = Resource | type[TypedObject]
+"""The same, or by the class of its objects."""
 
 
 class Resolver:
@@ -25,6 +28,7 @@ class Resolver:
         Raises:
             NoMatchError: The server has no such thing.
         """
+        resource = place_of(resource)  # typed verbs have done that; whoever else is as welcome
         if isinstance(resource, ApiResource):
             return resource
         if isinstance(resource, GVR):
@@ -33,7 +37,7 @@ class Resolver:
             return await self._discovery.for_kind(resource)
         raise InvalidNameError(
             f"{resource!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
-            "a GVK, or what discovery gave"
+            "a GVK, a class of kinform.models, or what discovery gave"
         )
 
     async def resolve_body(
@@ -42,19 +46,20 @@ class Resolver:
         """Where an object is to be sent: to its own kind's resource, unless the caller says.
 
         Raises:
-            NoMatchError: The server has no such kind.
+            NoMatchError: The server has no such kind, or the kind no resource of its own.
         """
         if resource is not None:
             return await self.resolve(resource)
+        if isinstance(obj, TypedObject):
+            if obj.resource is None:
+                raise _body_of_many(obj, subresource)
+            return obj.resource  # it knows; if the server does not, its 404 is explained
         try:
             return await self.resolve(obj.gvk)
         except NoMatchError as error:
             if not subresource:
                 raise
-            raise NoMatchError(
-                f"a {obj.kind} is the body of {subresource!r}, and many resources have one; "
-                "say which with resource="
-            ) from error
+            raise _body_of_many(obj, subresource) from error
 
     async def collection_path(self, resource: Resource, namespace: str | None) -> str:
         """The path of all objects, of one namespace or of all."""
@@ -96,7 +101,9 @@ class Resolver:
             return
         try:
             await self._discovery.refresh()  # what we know of it may be what is wrong
-            found = await self.resolve(resource)
+            # A class, or what an older discovery gave, says more than this server may have.
+            asked = resource.gvr if isinstance(resource, ApiResource) else resource
+            found = await self.resolve(asked)
         except NoMatchError as no_match:
             raise no_match from error
         except KinformError:
@@ -105,8 +112,36 @@ class Resolver:
             raise _not_in_namespaces(found) from error
 
 
+def place_of(resource: ResourceOrModel) -> Resource:
+    """Where the objects of a class are found. What is no class says that already.
+
+    Raises:
+        InvalidNameError: They have no place of their own.
+    """
+    if not (isinstance(resource, type) and issubclass(resource, TypedObject)):
+        return resource
+    if resource.resource is None:
+        raise InvalidNameError(
+            f"{resource.__name__} has no resource of its own; if it is what a subresource takes "
+            f"or gives, name the resource that has it, and pass form={resource.__name__}"
+        )
+    return resource.resource
+
+
 def shown(resource: Resource) -> str:
     return str(resource.gvr if isinstance(resource, ApiResource) else resource)
+
+
+def _body_of_many(obj: Handle, subresource: str) -> NoMatchError:
+    if not subresource:
+        return NoMatchError(
+            f"a {obj.kind} is the body of a subresource, and has no resource of its own; say "
+            "where it goes with resource=, name= and subresource="
+        )
+    return NoMatchError(
+        f"a {obj.kind} is the body of {subresource!r}, and many resources have one; "
+        "say which with resource="
+    )
 
 
 def _not_in_namespaces(resource: ApiResource) -> NoMatchError:

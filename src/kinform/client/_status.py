@@ -109,7 +109,7 @@ def error_from_response(what: str, code: int, headers: Mapping[str, str], body: 
     """The exception for an answer that is no success to ``what``, such as ``GET /version``."""
     retry_after = parse_retry_after(headers.get("Retry-After"))
     try:
-        status = read_status(body)
+        status = _read_any(headers.get("Content-Type", ""), body)
     except DecodeError:
         status = Status()
     if status.kind == "Status" or (status.message and status.code):
@@ -117,6 +117,15 @@ def error_from_response(what: str, code: int, headers: Mapping[str, str], body: 
     said = _readable(headers.get("Content-Type", ""), body)
     message = f"{what}: {said}" if said else f"{what}: {_phrase(code)}, and nothing more was said"
     return _error_class(code, "", message, {})(message, code=code, retry_after=retry_after)
+
+
+def _read_any(content_type: str, body: bytes) -> Status:
+    """Servers refuse in the form that was asked for."""
+    from kinform.client._wire import PROTOBUF, wire_for  # which reads statuses, too
+
+    if PROTOBUF in content_type:
+        return wire_for(content_type, what="the refusal").read_status(body)
+    return read_status(body)
 
 
 def error_from_status(

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
 from kinform.api import ListOptions, ResourceVersionMatch
+from kinform.client._answers import read_answer, says_done
 from kinform.client._arguments import (
     Fields,
     Labels,
@@ -23,8 +24,8 @@ from kinform.client._asking import Asking
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
 from kinform.client._lists import ObjectList, read_list
+from kinform.client._negotiation import Negotiation
 from kinform.client._resolver import Resolver, Resource, shown
-from kinform.client._status import read_status
 from kinform.client._watch import Watch
 from kinform.errors import (
     ConfigError,
@@ -32,7 +33,7 @@ from kinform.errors import (
     ExpiredError,
     MethodNotAllowedError,
 )
-from kinform.objects import JSON, Handle, PartialObjectMetadata, Record
+from kinform.objects import JSON, Handle, PartialObjectMetadata
 from kinform.transport import Response
 
 T = TypeVar("T", bound=Handle)
@@ -50,6 +51,7 @@ class Verbs(Generic[T]):
         form: type[T],
         exchange: Exchange,
         discovery: Discovery,
+        negotiation: Negotiation,
         namespace: str,
         page_size: int,
     ) -> None:
@@ -60,7 +62,8 @@ class Verbs(Generic[T]):
         self._resolver = Resolver(discovery, namespace)
         self._page_size = page_size
         self._only_metadata = issubclass(form, PartialObjectMetadata)
-        self._asking = Asking(exchange, self._resolver, only_metadata=self._only_metadata)
+        self._negotiation = negotiation
+        self._asking = Asking(exchange, self._resolver, negotiation, form)
         self._codec = JSON
 
     @property
@@ -86,9 +89,8 @@ class Verbs(Generic[T]):
         """
         path = await self._resolver.object_path(resource, name, namespace, subresource)
         query = ListOptions(resource_version=resource_version).to_query()
-        return self._handle(
-            await self._asking.ask("GET", path, query, resource=resource), f"GET {path}"
-        )
+        answer = await self._asking.ask("GET", path, query, resource=resource)
+        return read_answer(answer, self._form, what=f"GET {path}")
 
     async def list(
         self,
@@ -176,11 +178,15 @@ class Verbs(Generic[T]):
         Without ``retry`` a busy server's answer is raised, not waited out.
         """
         path = await self._resolver.collection_path(resource, namespace)
-        body = await self._asking.ask(
+        answer = await self._asking.ask(
             "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
         )
         return await read_list(
-            body, self._codec, self._form, what=f"GET {path}", only_metadata=self._only_metadata
+            answer.body,
+            answer.wire,
+            self._form,
+            what=f"GET {path}",
+            only_metadata=self._only_metadata,
         )
 
     def watch(
@@ -227,7 +233,6 @@ class Verbs(Generic[T]):
         return Watch(
             open_stream,
             what=f"watch of {shown(resource)}",
-            codec=self._codec,
             form=self._form,
             only_metadata=self._only_metadata,
             max_line=self._exchange.max_body_size,
@@ -262,7 +267,7 @@ class Verbs(Generic[T]):
         answer = await self._asking.ask(
             "PATCH", path, query, resource=resource, body=body, media=media
         )
-        return self._handle(answer, f"PATCH {path}")
+        return read_answer(answer, self._form, what=f"PATCH {path}")
 
     async def delete(
         self,
@@ -290,7 +295,9 @@ class Verbs(Generic[T]):
             resource_version=resource_version,
         )
         answer = await self._asking.ask("DELETE", path, {}, resource=resource, body=body)
-        return None if _says_done(answer) else self._handle(answer, f"DELETE {path}")
+        if says_done(answer):
+            return None
+        return read_answer(answer, self._form, what=f"DELETE {path}")
 
     async def delete_collection(
         self,
@@ -360,15 +367,6 @@ class Verbs(Generic[T]):
             return None
         return found
 
-    def _handle(self, body: bytes, what: str) -> T:
-        try:
-            record = Record.read(body, self._codec)
-            if self._only_metadata and record.gvk.kind != PartialObjectMetadata.__name__:
-                record = Record.read(self._codec.keep_metadata(body), self._codec)
-        except DecodeError as error:
-            raise DecodeError(f"{what}: the answer is {error}") from error.__cause__
-        return self._form.over(record)
-
 
 def _in_pages_of(size: int, options: ListOptions) -> ListOptions:
     """The same list, in pages."""
@@ -376,13 +374,3 @@ def _in_pages_of(size: int, options: ListOptions) -> ListOptions:
         # Without a limit a version means "not older than", with one "exactly": keep the meaning.
         options = options.replace(resource_version_match="NotOlderThan")
     return options.replace(limit=size)
-
-
-def _says_done(answer: bytes) -> bool:
-    """Whether the answer to a delete is that it is done, in a Status or in silence."""
-    if not answer:
-        return True
-    try:
-        return read_status(answer).kind == "Status"
-    except DecodeError:
-        return False

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from kinform.client._framing import EventType, Frame, FrameDecoder, LineSplitter
-from kinform.errors import DecodeError, KinformError, StateError, WatchError
-from kinform.objects import Codec, Handle, Record
+from kinform.client._framing import EventType, Frame
+from kinform.client._wire import wire_for
+from kinform.errors import KinformError, StateError, WatchError
+from kinform.objects import Handle
 from kinform.transport import Response
 
 T = TypeVar("T", bound=Handle)
@@ -46,14 +47,12 @@ class Watch(Generic[T]):
         open_stream: Callable[[], Awaitable[Response]],
         *,
         what: str,
-        codec: Codec,
         form: type[T],
         only_metadata: bool,
         max_line: int,
     ) -> None:
         self._open_stream = open_stream
         self._what = what
-        self._codec = codec
         self._form = form
         self._only_metadata = only_metadata
         self._max_line = max_line
@@ -124,22 +123,13 @@ class Watch(Generic[T]):
     async def batches(self) -> AsyncGenerator[list[Frame], None]:
         """The frames of each chunk as it arrives: what an engine reads. Raises no ApiError."""
         response = self._opened()
-        splitter = LineSplitter(self._max_line)
-        decode = FrameDecoder(self._codec).decode
+        wire = wire_for(response.headers.get("Content-Type", ""), what=self._what)
+        framing = wire.framing(self._max_line)
         async for chunk in response.chunks():
-            lines = splitter.feed(chunk)
-            if not lines:
-                continue
-            frames = [decode(line) for line in lines if line and not line.isspace()]
-            if frames:
+            if frames := framing.feed(chunk):
                 yield self._prune(frames)
-        if rest := splitter.rest().strip():
-            frame = decode(rest)
-            if isinstance(frame.error, DecodeError):
-                raise WatchError(
-                    f"{self._what}: the stream ended inside an event of {len(rest)} bytes"
-                ) from frame.error
-            yield self._prune([frame])
+        if frames := framing.finish(self._what):
+            yield self._prune(frames)
 
     def _opened(self) -> Response:
         if self._response is None or self._left:
@@ -153,7 +143,4 @@ class Watch(Generic[T]):
         return [self._prune_one(frame) for frame in frames] if self._only_metadata else frames
 
     def _prune_one(self, frame: Frame) -> Frame:
-        if frame.record is None or frame.record.gvk.kind == "PartialObjectMetadata":
-            return frame
-        payload = self._codec.keep_metadata(frame.record.payload)
-        return Frame(frame.type, Record.read(payload, self._codec))
+        return frame if frame.record is None else Frame(frame.type, frame.record.only_metadata())

@@ -6,17 +6,24 @@ from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._factory import (
     DynamicSharedInformerFactory,
+    FactoryOptions,
     InformerFactory,
-    InformerKey,
     MetadataSharedInformerFactory,
-    Namespaces,
-    ResourceInformer,
 )
+from kinform.informers._informer_key import Asked, InformerKey, Namespaces
 from kinform.informers._informer_status import InformerStatus, SyncStatus
 from kinform.informers._latch import Latch, wait_for
 from kinform.informers._lister import Lister, NamespaceLister
 from kinform.informers._shared_informer import SharedIndexInformer
+from kinform.informers._sharing import ResourceInformer
 from kinform.informers._sync_result import SyncResult
+from kinform.informers._transforms import (
+    RecordTransform,
+    StripMetadata,
+    chain,
+    strip_managed_fields,
+    strip_metadata,
+)
 from kinform.informers._unshared_informer import Informer
 from kinform.informers.dispatch._events import EventStream, InformerEvent
 from kinform.informers.dispatch._handlers import ResourceEventHandler
@@ -32,7 +39,7 @@ from kinform.informers.reflector._reflector import Reflector
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 from kinform.informers.reflector._target import Target
 from kinform.informers.reflector._vitals import Phase, ReflectorStatus, SyncMode, WatchFailure
-from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
+from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
 from kinform.informers.store._expiring import ExpiringStore
 from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
@@ -53,10 +60,12 @@ from kinform.informers.store._mutation import MutationCache
 from kinform.informers.store._snapshot import Snapshot
 from kinform.informers.store._store import Store, Write
 from kinform.informers.store._undelta import UndeltaStore
+from kinform.informers.typed import SharedInformerFactory, new_informer
 
 __all__ = [
     "NAMESPACE_INDEX",
     "Admission",
+    "Asked",
     "Backoff",
     "ChangeSource",
     "ChangeType",
@@ -71,6 +80,8 @@ __all__ = [
     "DynamicSharedInformerFactory",
     "EventStream",
     "ExpiringStore",
+    "FactoryOptions",
+    "ForResourceOptions",
     "HandlerFailure",
     "HandlerStats",
     "IndexFunc",
@@ -91,6 +102,7 @@ __all__ = [
     "Phase",
     "Quarantine",
     "QuarantinedObject",
+    "RecordTransform",
     "Reflector",
     "ReflectorOptions",
     "ReflectorStatus",
@@ -98,9 +110,11 @@ __all__ = [
     "ResourceEventHandler",
     "ResourceInformer",
     "SharedIndexInformer",
+    "SharedInformerFactory",
     "Snapshot",
     "Store",
     "StreamingMemory",
+    "StripMetadata",
     "SyncMode",
     "SyncResult",
     "SyncStatus",
@@ -110,12 +124,16 @@ __all__ = [
     "UndeltaStore",
     "WatchFailure",
     "Write",
+    "chain",
     "deletion_handling_key",
     "deletion_handling_object_name",
     "field_index",
     "index_func_to_key_func",
     "label_index",
     "namespace_index",
+    "new_informer",
     "owner_index",
+    "strip_managed_fields",
+    "strip_metadata",
     "wait_for",
 ]

@@ -42,7 +42,7 @@ class Applying(Generic[T]):
             self._table.bookmark(deltas.resource_version)
             return []
         if deltas.kind is DeltasKind.RESYNC:
-            return self._resync()
+            return resync_changes(self._table)
         return self._change(deltas)
 
     def _change(self, deltas: Deltas[T]) -> list[Change]:
@@ -113,9 +113,6 @@ class Applying(Generic[T]):
             tell(Change(ChangeType.ADDED, key, source, None, new, now))
         else:
             tell(Change(ChangeType.UPDATED, key, source, old, new, now))
-
-    def _resync(self) -> list[Change]:
-        return resync_changes(self._table)
 
     def _is_another(self, old: Entry, new: Entry) -> bool:
         before, after = self._uid(old), self._uid(new)

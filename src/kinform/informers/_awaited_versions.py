@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kinform.api import compare_resource_versions, is_comparable
-from kinform.errors import CacheError
+from kinform.errors import AlreadyStoppedError, CacheError
 from kinform.informers._latch import Latch
 
 
@@ -28,12 +28,27 @@ class AwaitedVersions:
         self._parts = parts
         # Weakly held: who has given up waiting has let go of the latch.
         self._waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
+        self._is_over = False
+
+    def begin(self) -> None:
+        """The informer is about to start: versions may come, from here on."""
+        self._is_over = False
+
+    def end(self) -> None:
+        """The informer has stopped: nothing comes any more, and nobody is to wait for it."""
+        self._is_over = True
+        waiting, self._waiting = self._waiting, []
+        for resource_version, _, reference in waiting:
+            latch = reference()
+            if latch is not None:
+                latch.give_up(self._why_never(resource_version))
 
     def latch(self, resource_version: str, namespace: str | None) -> Latch:
         """Set when the store has everything up to this version.
 
         Raises:
             CacheError: The version has no order, or there is no such namespace.
+            AlreadyStoppedError: It has not come, and the informer has stopped.
         """
         if not is_comparable(resource_version):
             raise CacheError(
@@ -48,6 +63,8 @@ class AwaitedVersions:
         latch = Latch(f"{self._informer} has version {resource_version}")
         if self._has_come(resource_version, namespace):
             latch.set()
+        elif self._is_over:
+            raise AlreadyStoppedError(self._why_never(resource_version))
         else:
             self._waiting.append((resource_version, namespace, weakref.ref(latch)))
         return latch
@@ -66,6 +83,12 @@ class AwaitedVersions:
             else:
                 still_waiting.append((resource_version, namespace, reference))
         self._waiting = still_waiting
+
+    def _why_never(self, resource_version: str) -> str:
+        return (
+            f"informer {self._informer} has stopped, and version {resource_version} had not come; "
+            "start it again, and wait then"
+        )
 
     def _has_come(self, resource_version: str, namespace: str | None) -> bool:
         parts = [part for part in self._parts if namespace in (None, part.name)] or self._parts

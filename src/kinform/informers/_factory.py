@@ -3,92 +3,57 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar, cast, overload
 
-from kinform.api import GVR, ListOptions
+from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
-from kinform.errors import AlreadyStoppedError, CacheSyncError, ConfigError
-from kinform.informers._lister import Lister
+from kinform.errors import (
+    AlreadyStoppedError,
+    CacheSyncError,
+    NoMatchError,
+    StateError,
+)
+from kinform.informers._informer_key import (
+    Asked,
+    InformerKey,
+    Namespaces,
+    as_gvr,
+    as_namespaces,
+)
 from kinform.informers._shared_informer import SharedIndexInformer
+from kinform.informers._sharing import Entry, ResourceInformer, check_form
 from kinform.informers._sync_result import SyncResult, wait_for_sync
 from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._vitals import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
 from kinform.metrics import NO_METRICS, Metrics
-from kinform.objects import Handle, PartialObjectMetadata, Unstructured
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
 
 T = TypeVar("T", bound=Handle)
-
-Namespaces = str | Sequence[str] | None
-"""One namespace, several, or ``None`` for all."""
-
-
-@dataclass(frozen=True, slots=True)
-class InformerKey:
-    """What makes two informers the same one.
-
-    Attributes:
-        resource: What it is of.
-        namespaces: What it is limited to, sorted; empty for all.
-        labels, fields: The selectors, as text.
-    """
-
-    resource: GVR
-    namespaces: tuple[str, ...] = ()
-    labels: str = ""
-    fields: str = ""
-
-    def __str__(self) -> str:
-        where = f" in {', '.join(self.namespaces)}" if self.namespaces else ""
-        which = " and ".join(filter(None, (self.labels, self.fields)))
-        return f"{self.resource}{where}{f' where {which}' if which else ''}"
+V = TypeVar("V", bound=Handle)
+H = TypeVar("H", bound=Handle)
 
 
-@dataclass(slots=True)
-class _Entry(Generic[T]):
-    informer: SharedIndexInformer[T]
-    users: int = 0
+class FactoryOptions(TypedDict, Generic[T], total=False):
+    """What all factories can be told. ``InformerFactory`` explains it."""
+
+    namespace: Namespaces
+    tweak_list_options: TweakListOptions | None
+    transform: Transform[T] | None
+    custom_resync: Mapping[Asked, float] | None
+    on_watch_error: Callable[[WatchFailure], object] | None
+    on_handler_error: Callable[[HandlerFailure], None] | None
+    options: ReflectorOptions | None
+    metrics: Metrics
+    name: str
 
 
-class ResourceInformer(Generic[T]):
-    """One user's hold on a shared informer: the informer, and a lister over its store.
-
-    Attributes:
-        resource: What it is of.
-        informer: Shared with all who asked the same.
-        lister: Reads its store.
-    """
-
-    def __init__(
-        self,
-        key: InformerKey,
-        informer: SharedIndexInformer[T],
-        give_back: Callable[[InformerKey, SharedIndexInformer[T]], None],
-    ) -> None:
-        self.resource = key.resource
-        self.informer = informer
-        self.lister: Lister[T] = Lister(informer.indexer, informer.form, key.resource.resource)
-        self._key = key
-        self._give_back: Callable[[InformerKey, SharedIndexInformer[T]], None] | None = give_back
-        self._releasing = threading.Lock()
-
-    def release(self) -> None:
-        """Say that you need it no more. With its last user the informer stops. Idempotent."""
-        with self._releasing:
-            give_back, self._give_back = self._give_back, None
-        if give_back is not None:
-            give_back(self._key, self.informer)
-
-    def __repr__(self) -> str:
-        return f"<ResourceInformer {self.informer!r}>"
-
-
-class InformerFactory(Generic[T]):
+class InformerFactory(ABC, Generic[T]):
     """What all factories have in common. ``async with factory:`` is its life.
 
     Args:
@@ -111,9 +76,9 @@ class InformerFactory(Generic[T]):
         default_resync: float = 0.0,
         *,
         namespace: Namespaces = None,
-        tweak_list_options: Callable[[ListOptions], ListOptions] | None = None,
+        tweak_list_options: TweakListOptions | None = None,
         transform: Transform[T] | None = None,
-        custom_resync: Mapping[GVR | str, float] | None = None,
+        custom_resync: Mapping[Asked, float] | None = None,
         on_watch_error: Callable[[WatchFailure], object] | None = None,
         on_handler_error: Callable[[HandlerFailure], None] | None = None,
         options: ReflectorOptions | None = None,
@@ -123,71 +88,140 @@ class InformerFactory(Generic[T]):
         self.client = client
         self.name = name or type(self).__name__
         self._default_resync = default_resync
-        self._namespaces = _as_namespaces(namespace)
+        self._namespaces = as_namespaces(namespace)
         self._tweak_list_options = tweak_list_options
         self._transform = transform
-        self._custom_resync = {_as_gvr(key): each for key, each in (custom_resync or {}).items()}
+        self._custom_resync = {as_gvr(key): each for key, each in (custom_resync or {}).items()}
         self._on_watch_error = on_watch_error
         self._on_handler_error = on_handler_error
         self._options = options or ReflectorOptions()
         self._metrics = metrics
-        self._lock = threading.Lock()
-        self._entries: dict[InformerKey, _Entry[T]] = {}
-        self._leaving: list[SharedIndexInformer[T]] = []
+        # Who builds an informer for us may ask us for others meanwhile.
+        self._lock = threading.RLock()
+        self._entries: dict[InformerKey, Entry] = {}
+        self._leaving: list[SharedIndexInformer[Any]] = []
         self._is_shut_down = False
 
-    def _verbs(self) -> Verbs[T]:
-        """The client, in the form that the objects are to have."""
-        raise NotImplementedError
+    @abstractmethod
+    def _form_of(self, resource: GVR) -> type[T]:
+        """What the objects of a resource come out as, if nobody says.
+
+        Raises:
+            NoMatchError: This factory has no form for it.
+        """
 
     # -- informers ---------------------------------------------------------------------------
 
+    @overload
     def for_resource(
         self,
-        resource: GVR | str,
+        resource: Asked,
         *,
+        form: None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
-    ) -> ResourceInformer[T]:
+    ) -> ResourceInformer[T]: ...
+    @overload
+    def for_resource(
+        self,
+        resource: Asked,
+        *,
+        form: type[V],
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[V]: ...
+    def for_resource(
+        self,
+        resource: Asked,
+        *,
+        form: type[Handle] | None = None,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[Any]:
         """The informer and the lister for a resource; the same informer for the same question.
 
         It begins with the next ``start``. Whoever asks counts as a user until ``release``.
 
         Args:
             resource: A GVR, or as text: ``v1/pods``, ``apps/v1/deployments``.
+            form: What its objects come out as, if not in the factory's own form. All forms of
+                whole objects share one list and watch, and one store.
             namespace: One or several; left out, the factory's.
             labels: Only objects whose labels match.
             fields: Only objects whose fields match.
 
         Raises:
             InvalidNameError: That is no resource.
+            NoMatchError: It has no model, and no form was given; or it is known to have no
+                namespaces, and one was given.
+            ConfigError: Its objects cannot be had in that form.
             SelectorError: A selector is not legal.
             AlreadyStoppedError: The factory was shut down.
         """
-        key = InformerKey(
-            _as_gvr(resource),
-            self._namespaces if namespace is None else _as_namespaces(namespace),
-            str(as_label_selector(labels)),
-            str(as_field_selector(fields)),
+        key = self._key(resource, namespace, labels, fields)
+        seen_as = form or self._form_of(key.resource)
+        return self._hold(
+            key, seen_as, lambda: self._make_informer(key, self._rests_as(key.resource))
         )
+
+    def _key(
+        self, resource: Asked, namespace: Namespaces, labels: Labels, fields: Fields
+    ) -> InformerKey:
+        asked = as_gvr(resource)
+        namespaces = self._namespaces if namespace is None else as_namespaces(namespace)
+        if namespaces and not self._has_namespaces(resource):
+            if namespace is not None:
+                raise NoMatchError(f"{asked} is not in namespaces; leave the namespace out")
+            namespaces = ()  # the factory's is for those that have some
+        return InformerKey(
+            asked, namespaces, str(as_label_selector(labels)), str(as_field_selector(fields))
+        )
+
+    def _has_namespaces(self, resource: Asked) -> bool:
+        """Whether it may; only where it is known to have none, this is false."""
+        known = resource.resource if isinstance(resource, type) else None
+        return known is None or known.namespaced
+
+    def _hold(
+        self, key: InformerKey, form: type[V], make: Callable[[], SharedIndexInformer[Any]]
+    ) -> ResourceInformer[V]:
+        """One more user of what the key says, made now if there is none."""
+        check_form(form, key.resource)
         with self._lock:
             self._require_open()
             entry = self._entries.get(key)
             if entry is None:
-                entry = self._entries[key] = _Entry(self._make_informer(key))
+                entry = Entry.of(make())
+                if key in self._entries:
+                    raise StateError(
+                        f"{key}: while it was being built, the factory was asked for it; build it "
+                        "without the factory"
+                    )
+            informer = entry.seen_as(form)
             entry.users += 1
-        return ResourceInformer(key, entry.informer, self._release)
+            self._entries[key] = entry
+        return ResourceInformer(key, informer, self._release)
 
     @property
-    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[T]]:
+    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
         """All that are in use now."""
         with self._lock:
             return {key: entry.informer for key, entry in self._entries.items()}
 
-    def _make_informer(self, key: InformerKey) -> SharedIndexInformer[T]:
-        verbs = self._verbs()
-        sources = [
+    def _rests_as(self, resource: GVR) -> type[Handle]:
+        """The form that the transform gets, whoever asks first and in whatever form."""
+        return self._form_of(resource)
+
+    def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
+        verbs: Verbs[Any] = self.client
+        if issubclass(form, PartialObjectMetadata):
+            verbs = self.client.metadata
+        elif issubclass(form, TypedObject):
+            verbs = self.client.view(form)
+        sources: list[ListWatch[H]] = [
             ListWatch.for_resource(
                 verbs,
                 key.resource,
@@ -201,18 +235,21 @@ class InformerFactory(Generic[T]):
         return SharedIndexInformer(
             sources,
             name=str(key),
-            resync_period=self._custom_resync.get(key.resource, self._default_resync),
-            transform=self._transform,
+            resync_period=self._resync_period(key.resource),
+            transform=cast("Transform[H] | None", self._transform),
             on_watch_error=self._on_watch_error,
             on_handler_error=self._on_handler_error,
             options=self._options,
             metrics=self._metrics,
         )
 
-    def _release(self, key: InformerKey, informer: SharedIndexInformer[T]) -> None:
+    def _resync_period(self, resource: GVR) -> float:
+        return self._custom_resync.get(resource, self._default_resync)
+
+    def _release(self, key: InformerKey, informer: SharedIndexInformer[Any]) -> None:
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or entry.informer is not informer:
+            if entry is None or informer not in entry.views.values():
                 return
             entry.users -= 1
             if entry.users:
@@ -221,7 +258,7 @@ class InformerFactory(Generic[T]):
             # Shutting down waits for it, too, if it has not ended by then.
             self._leaving = [each for each in self._leaving if not each.is_stopped]
             if informer.is_running:
-                self._leaving.append(informer)
+                self._leaving.append(entry.informer)
         informer.stop()
 
     # -- life --------------------------------------------------------------------------------
@@ -306,29 +343,12 @@ class DynamicSharedInformerFactory(InformerFactory[Unstructured]):
         print(blocks.lister.list())
     """
 
-    def _verbs(self) -> Verbs[Unstructured]:
-        return self.client
+    def _form_of(self, resource: GVR) -> type[Unstructured]:
+        return Unstructured
 
 
 class MetadataSharedInformerFactory(InformerFactory[PartialObjectMetadata]):
     """Informers for any resource that ask for metadata only: less to send, to hold, to watch."""
 
-    def _verbs(self) -> Verbs[PartialObjectMetadata]:
-        return self.client.metadata
-
-
-def _as_gvr(resource: GVR | str) -> GVR:
-    return GVR.parse(resource) if isinstance(resource, str) else resource
-
-
-def _as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
-    if namespace is None:
-        return ()
-    if isinstance(namespace, str):
-        return (namespace,) if namespace else ()
-    named = sorted(set(namespace))
-    if not named or not all(named):
-        raise ConfigError(
-            f"namespaces {list(namespace)!r}: name each of them, or leave them out for all"
-        )
-    return tuple(named)
+    def _form_of(self, resource: GVR) -> type[PartialObjectMetadata]:
+        return PartialObjectMetadata

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 
-from kinform.errors import CacheSyncError, StateError
+from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
 from kinform.informers._waking import wake
 
 logger = logging.getLogger("kinform.informer")
@@ -19,6 +19,8 @@ _LATE = 10.0
 class Latch:
     """False until it is set, then true for ever.
 
+    Whoever waits for what has become impossible gets an error instead.
+
         if informer.has_synced: ...              # any thread, any time
         await informer.has_synced                # in a coroutine, of whatever loop
         informer.has_synced.wait(timeout=10)     # in a thread
@@ -27,11 +29,12 @@ class Latch:
         name: What it says when it is shown: ``pods has synced``.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_is_set", "_lock", "name")
+    __slots__ = ("__weakref__", "_callbacks", "_is_set", "_lock", "_why_never", "name")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._is_set = False
+        self._why_never = ""
         # A collector may close what waits for this while this thread is in here.
         self._lock = threading.RLock()
         self._callbacks: list[Callable[[], object]] = []
@@ -42,6 +45,19 @@ class Latch:
             if self._is_set:
                 return
             self._is_set = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def give_up(self, why: str) -> None:
+        """It will never be set: who waits, now or later, gets an AlreadyStoppedError that says why.
+
+        Nothing if it is set. Any thread.
+        """
+        with self._lock:
+            if self._is_set:
+                return
+            self._why_never = why
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
@@ -57,18 +73,19 @@ class Latch:
         def wake_up() -> None:
             wake(done)
 
-        if not self._call_when_set(wake_up):
-            return
-        try:
-            yield from done
-        finally:
-            self._forget(wake_up)
+        if self._call_when_over(wake_up):
+            try:
+                yield from done
+            finally:
+                self._forget(wake_up)
+        self._require_hope()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block this thread until it is set; ``False`` if that took longer than ``timeout``.
 
         Raises:
             StateError: This thread runs an event loop, which would stand still: ``await`` it there.
+            AlreadyStoppedError: It will never be set; it says why.
         """
         if self._is_set:
             return True
@@ -78,22 +95,28 @@ class Latch:
                 "await it instead"
             )
         done = threading.Event()
-        if not self._call_when_set(done.set):
-            return True
-        try:
-            return done.wait(timeout)
-        finally:
-            self._forget(done.set)
+        if self._call_when_over(done.set):
+            try:
+                done.wait(timeout)
+            finally:
+                self._forget(done.set)
+        self._require_hope()
+        return self._is_set
 
     def __repr__(self) -> str:
         return f"<Latch {self.name!r} {'set' if self._is_set else 'not set'}>"
 
-    def _call_when_set(self, callback: Callable[[], object]) -> bool:
+    def _call_when_over(self, callback: Callable[[], object]) -> bool:
         """Whether there is something to wait for."""
         with self._lock:
-            if not self._is_set:
+            is_open = not (self._is_set or self._why_never)
+            if is_open:
                 self._callbacks.append(callback)
-            return not self._is_set
+            return is_open
+
+    def _require_hope(self) -> None:
+        if self._why_never and not self._is_set:
+            raise AlreadyStoppedError(self._why_never)
 
     def _forget(self, callback: Callable[[], object]) -> None:
         with self._lock:
@@ -105,6 +128,7 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
     """Return when all are set. Who is late after ten seconds is logged, once.
 
     Raises:
+        AlreadyStoppedError: One of them will never be set; it says why.
         CacheSyncError: They were not within ``timeout`` seconds; it names those that are not.
     """
     aim = f" for {what}" if what else ""

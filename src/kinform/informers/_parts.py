@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
+from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller
 from kinform.informers.queue._deltas import Deltas, DeltasKind
@@ -47,6 +48,27 @@ class Part(Generic[T]):
 
     def status(self) -> ReflectorStatus:
         return self.controller.reflector.status() if self.controller else Vitals().status()
+
+
+def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[T]]:
+    """One or several, which then share nothing.
+
+    Raises:
+        ConfigError: There is none, or two of them would bring the same objects.
+    """
+    sources = [source] if isinstance(source, ListWatch) else list(source)
+    if not sources:
+        raise ConfigError("an informer needs a source; pass a ListWatch")
+    if len(sources) == 1:
+        return sources
+    namespaces = [each.namespace for each in sources]
+    if not all(namespaces) or len(set(namespaces)) < len(namespaces):
+        raise ConfigError(
+            f"several sources must each be of a namespace of its own, not {namespaces!r}"
+        )
+    if len({each.form for each in sources}) > 1:
+        raise ConfigError("several sources must give objects of the same form")
+    return sources
 
 
 def _last_version(deltas: Deltas[T]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +15,7 @@ from kinform.errors import AlreadyStartedError, StateError
 from kinform.informers._latch import Latch
 
 
-class Running:
+class Running(ABC):
     """One background task and its end. A subclass says what it does in ``_live``.
 
     Stopping is cancellation of that task; ``_live`` tidies up before it returns.
@@ -28,11 +30,15 @@ class Running:
         self._started_at = 0.0
         self._stopped = Latch(f"{name} has stopped")
 
+    @abstractmethod
     async def _live(self) -> None:
-        raise NotImplementedError
+        """One run, until it is cancelled."""
 
-    def _before_start(self) -> None:
+    def _before_start(self) -> None:  # noqa: B027 - not everything has something to prepare
         """Prepare a run; on the loop, before its task exists."""
+
+    def _after_end(self) -> None:  # noqa: B027 - nor something to conclude
+        """Conclude a run; on the loop, its task is done and ``stopped`` not set yet."""
 
     @property
     def was_started(self) -> bool:
@@ -81,7 +87,7 @@ class Running:
             self._started_at = loop.time()
             self._task = loop.create_task(self._live(), name=self.name)
             # A callback, for a task that is cancelled before its first step runs nothing.
-            self._task.add_done_callback(lambda _: stopped.set())
+            self._task.add_done_callback(partial(self._conclude, stopped))
 
     def stop(self) -> None:
         """End this run: soon, from any thread, a handler included. ``stopped`` tells when."""
@@ -119,6 +125,12 @@ class Running:
     ) -> None:
         self.stop()
         await self._stopped
+
+    def _conclude(self, stopped: Latch, _task: asyncio.Task[None]) -> None:
+        try:
+            self._after_end()
+        finally:
+            stopped.set()
 
     def _call_on_loop(self, call: Callable[[], object]) -> None:
         if self._loop is not None:

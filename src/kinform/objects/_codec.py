@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -11,7 +12,13 @@ import msgspec
 from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError, InvalidNameError
 from kinform.objects._head import Head
+from kinform.objects._json_cuts import drop_metadata
 from kinform.objects._json_trees import require_json
+from kinform.objects._misfits import misfit
+from kinform.objects._model import model_decoder
+from kinform.objects._model_trees import without_nulls
+from kinform.objects._part_groups import PartGroup
+from kinform.objects._paths import Path, split_path, step_into
 
 
 class Codec(Protocol):
@@ -41,6 +48,26 @@ class Codec(Protocol):
         """
         ...
 
+    def decode_path(self, payload: bytes, path: Path) -> Any:
+        """A fresh tree of what is at a path, decoding no more than must be.
+
+        Raises:
+            LookupError: There is nothing.
+            DecodeError: The payload, or what is on the way, is not of this form.
+            InvalidNameError: That is no path.
+        """
+        ...
+
+    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+        """The values of a group's parts, in its order, as what the group says they are.
+
+        An absent part is ``None``, and so is one that is null.
+
+        Raises:
+            DecodeError: A value is not what the group says; the message begins with its path.
+        """
+        ...
+
     def encode(self, tree: Any) -> bytes:
         """The inverse of ``decode``: what comes out, decoded again, equals ``tree``.
 
@@ -49,8 +76,22 @@ class Codec(Protocol):
         """
         ...
 
-    def keep_metadata(self, payload: bytes) -> bytes:
-        """The payload of the same object as a ``PartialObjectMetadata``. Raises DecodeError."""
+    def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
+        """The same object as a ``PartialObjectMetadata``, with its codec. Raises DecodeError."""
+        ...
+
+    def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
+        """The same object without these fields of its metadata, named as in JSON.
+
+        Nothing else is decoded. If it has none of them, these are the very same bytes.
+
+        Raises:
+            DecodeError: The payload is not an object of this form.
+        """
+        ...
+
+    def editable(self, payload: bytes) -> tuple[Codec, bytes]:
+        """The same object in JSON; in ``PARTIAL_JSON`` if that is not all. Raises DecodeError."""
         ...
 
 
@@ -132,6 +173,27 @@ class JsonCodec:
             raise KeyError(part)
         return value
 
+    def decode_path(self, payload: bytes, path: Path) -> Any:
+        part, *rest = split_path(path)
+        return step_into(self.decode_part(payload, str(part)), rest)
+
+    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+        decoder = model_decoder(group.struct)
+        try:
+            return msgspec.structs.astuple(decoder.decode(payload))
+        except _MALFORMED:
+            # A null where a model has none means that there is nothing. Looked for only now:
+            # servers hardly ever write one, and finding out costs as much as the decoding.
+            pass
+        tree = self.decode(payload)
+        try:
+            tree = without_nulls(tree, group.struct)
+            return msgspec.structs.astuple(decoder.decode(_encoder.encode(tree)))
+        except msgspec.MsgspecError as error:
+            raise DecodeError(misfit(error, tree, decoder)) from error
+        except RecursionError as error:
+            raise DecodeError("the object: it is nested too deep") from error
+
     def encode(self, tree: Any) -> bytes:
         require_json(tree)
         try:
@@ -139,18 +201,30 @@ class JsonCodec:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EncodeError(f"it cannot be written as JSON: {error}") from error
 
-    def keep_metadata(self, payload: bytes) -> bytes:
+    def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
         try:
             metadata = bytes(_raw_metadata_decoder.decode(payload).metadata)
         except _MALFORMED as error:
             raise _decode_error("{} has no metadata to keep", payload, error) from error
-        return (
-            b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}'
-            % metadata
-        )
+        kept = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":%s}'
+        return self, kept % metadata
+
+    def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
+        try:
+            return drop_metadata(payload, fields)
+        except _MALFORMED as error:
+            raise _decode_error("the metadata of {} does not decode", payload, error) from error
+
+    def editable(self, payload: bytes) -> tuple[Codec, bytes]:
+        return self, payload
+
+
+class PartialJsonCodec(JsonCodec):
+    """The JSON of an object that has more than it says: what nobody knew was left out."""
 
 
 JSON: Codec = JsonCodec()
+PARTIAL_JSON: Codec = PartialJsonCodec()
 
 
 def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kinform.objects._handle import Handle
+from kinform.objects._tree_handle import TreeHandle
 
 
-class PartialObjectMetadata(Handle):
+class PartialObjectMetadata(TreeHandle):
     """Only the metadata of an object. Cheaper to send, to keep and to watch than the whole.
 
     Over the record of a whole object it still shows only kind and metadata.
@@ -13,4 +13,3 @@ class PartialObjectMetadata(Handle):
 
     __slots__ = ()
     visible = frozenset({"apiVersion", "kind", "metadata"})
-    form = "metadata"

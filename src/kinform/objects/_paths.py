@@ -31,11 +31,16 @@ def split_path(path: Path) -> list[str | int]:
 
 def read_path(tree: Any, path: Path, default: Any = None) -> Any:
     """What is at ``path``, or ``default`` if any step of it is absent."""
-    for step in split_path(path):
-        try:
-            tree = _step(tree, step)
-        except LookupError:
-            return default
+    try:
+        return step_into(tree, split_path(path))
+    except LookupError:
+        return default
+
+
+def step_into(tree: Any, steps: Sequence[str | int]) -> Any:
+    """What these steps lead to. Raises LookupError if any of them is absent."""
+    for step in steps:
+        tree = _step(tree, step)
     return tree
 
 

@@ -11,6 +11,9 @@ from kinform.errors import DecodeError
 from kinform.objects._codec import Codec
 from kinform.objects._head import Head
 
+METADATA = GVK("meta.k8s.io", "v1", "PartialObjectMetadata")
+"""The kind that servers give to objects of which only the metadata travels."""
+
 
 class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
     """Payload, head, kind and codec. Handles are made over it; stores keep nothing else.
@@ -43,6 +46,17 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
                 resource_version=head.resource_version,
             )
         return cls(payload, head, gvk, codec)
+
+    def only_metadata(self) -> Record:
+        """The same object as a ``PartialObjectMetadata``, whether or not it is one already.
+
+        Raises:
+            DecodeError: It has no metadata to keep.
+        """
+        if self.gvk.kind == METADATA.kind:
+            return self
+        codec, payload = self.codec.keep_metadata(self.payload)
+        return Record(payload, self.head, METADATA, codec)
 
     @property
     def memory(self) -> int:

@@ -9,13 +9,13 @@ import msgspec
 from kinform.api import GVK
 from kinform.testing import _status
 from kinform.testing._documents import without_nulls
+from kinform.testing._negotiation import JSON, PROTOBUF, YAML
 from kinform.testing._resources import ServedResource
 from kinform.testing._status import Resource
 
 Json = dict[str, Any]
 
-_PROTOBUF = "application/vnd.kubernetes.protobuf"
-_READABLE = ("application/json", "application/yaml")
+_READABLE = (JSON, YAML, PROTOBUF)
 _SNIPPET = 100
 
 
@@ -27,25 +27,29 @@ def decode_object(body: bytes, content_type: str, served: ServedResource) -> Jso
     """An object sent to be created, or to replace another.
 
     Raises:
-        UnsupportedMediaTypeError: The body is neither JSON nor YAML.
+        UnsupportedMediaTypeError: The body is neither JSON nor YAML nor, of a built-in kind,
+            protobuf.
         BadRequestError: It is malformed, or of another kind.
         InvalidError: It is a custom resource of another kind.
     """
-    return check_kind(decode_any(body, content_type, served.kind), body, served)
+    if served.custom and media_type(content_type) == PROTOBUF:
+        raise _status.unsupported_body((JSON, YAML))
+    return check_kind(decode_any(body, content_type, served.gvk), body, served)
 
 
-def decode_any(body: bytes, content_type: str, expected: str) -> Json:
-    """A body that should be an object, of whatever kind."""
-    kind = media_type(content_type)
-    if kind == "application/yaml":
+def decode_any(body: bytes, content_type: str, gvk: GVK) -> Json:
+    """A body that should be an object; of another kind than expected, if it says so."""
+    kind, expected = media_type(content_type), gvk.kind
+    if kind == PROTOBUF:
+        from kinform.testing._protobuf import read_object
+
+        return read_object(body, gvk)
+    if kind == YAML:
         found = _decode_yaml(body, expected)
-    elif kind in ("", "application/json"):
+    elif kind in ("", JSON):
         found = _decode_json(body, expected)
-    elif kind == _PROTOBUF:
-        raise _status.unsupported_body(_READABLE)
     else:
-        # The list of a real server, which clients know, though protobuf is not read here.
-        raise _status.unsupported_body((*_READABLE, _PROTOBUF))
+        raise _status.unsupported_body(_READABLE)
     if not isinstance(found, dict):
         reason = f"json: cannot unmarshal {_status.json_type(found)} into Go value of type struct"
         raise _unrecognized(expected, reason, body)

@@ -10,7 +10,7 @@ import msgspec
 from kinform.api import GVK
 from kinform.testing import _status
 from kinform.testing._generated_resources import VERSION
-from kinform.testing._negotiation import parse_accept
+from kinform.testing._negotiation import JSON, PROTOBUF, parse_accept
 from kinform.testing._resources import Registry, ServedResource, Subresource
 
 Json = dict[str, Any]
@@ -41,9 +41,10 @@ class Discovery:
         """
         for clause in parse_accept(accept):
             kind = clause.parameters.get("as")
-            if clause.media_type == "*/*" or (clause.media_type.endswith("json") and not kind):
+            # There is no protobuf of these documents: who wants it gets JSON, and can read it.
+            if clause.media_type in ("*/*", JSON, PROTOBUF) and not kind:
                 return False
-            if clause.media_type == "application/json" and (
+            if clause.media_type == JSON and (
                 clause.parameters.get("g"),
                 clause.parameters.get("v"),
                 kind,

@@ -17,6 +17,7 @@ from kinform.errors import ApiError
 from kinform.testing import _status
 from kinform.testing._cluster import Cluster
 from kinform.testing._discovery import AGGREGATED_TYPE, Discovery
+from kinform.testing._encodings import Encodings
 from kinform.testing._http import HttpSink, common_headers, send_body
 from kinform.testing._routes import Location, PageNotFoundError, locate
 from kinform.testing._seams import Call, Exchange, Interference, Sink
@@ -48,6 +49,7 @@ class Frontend:
         self._verbs = verbs
         self._interference = interference
         self._discovery = Discovery(cluster.registry)
+        self._encodings = Encodings()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request. Never raises but when it is cancelled."""
@@ -55,7 +57,7 @@ class Frontend:
         try:
             call, where = await self._understand(request)
         except web.HTTPRequestEntityTooLarge:
-            await _send_failure(out, _status.request_too_large(REQUEST_LIMIT), pretty=False)
+            await self._send_failure(out, _status.request_too_large(REQUEST_LIMIT))
         except ConnectionError:
             out.abort()
         else:
@@ -89,6 +91,7 @@ class Frontend:
             namespace=where.namespace,
             name=where.name,
             subresource=where.subresource,
+            custom=where.served is not None and where.served.custom,
             body=body,
         )
         return call, where
@@ -106,7 +109,7 @@ class Frontend:
             else:
                 await self._answer_page(call, sink)
         except ApiError as error:
-            await _send_failure(sink, error, pretty=wants_pretty(call.query, call.headers))
+            await self._send_failure(sink, error, call)
         except PageNotFoundError:
             await _send_text(sink, "404 page not found\n", status=404)
         except (asyncio.CancelledError, ConnectionError):
@@ -120,7 +123,19 @@ class Frontend:
                 failure = _status.internal(
                     f"Internal error occurred: {error!r}", reason="InternalError"
                 )
-                await _send_failure(sink, failure, pretty=False)
+                await self._send_failure(sink, failure)
+
+    async def _send_failure(self, sink: Sink, error: ApiError, call: Call | None = None) -> None:
+        accept = "" if call is None else call.headers.get("Accept", "")
+        pretty = call is not None and wants_pretty(call.query, call.headers)
+        encoding = self._encodings.errors(accept, pretty=pretty)
+        headers = common_headers(encoding.content_type)
+        if error.retry_after is not None:
+            headers["Retry-After"] = str(int(error.retry_after))
+        if error.code == 403:
+            headers["X-Content-Type-Options"] = "nosniff"
+        body = encoding.body(_status.failure_body(error))
+        await send_body(sink, error.code, headers, body)
 
     # Who asks
 
@@ -257,14 +272,3 @@ async def _send_json(sink: Sink, body: bytes, call: Call) -> None:
     else:
         body += b"\n"
     await send_body(sink, 200, common_headers(), body)
-
-
-async def _send_failure(sink: Sink, error: ApiError, *, pretty: bool) -> None:
-    body = _status.failure_body(error)
-    headers = common_headers()
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(int(error.retry_after))
-    if error.code == 403:
-        headers["X-Content-Type-Options"] = "nosniff"
-    body = msgspec.json.format(body, indent=2) if pretty else body + b"\n"
-    await send_body(sink, error.code, headers, body)

@@ -1,11 +1,10 @@
-"""List options in; one page of a consistent list out, as bytes made while they are sent."""
+"""List options in; one page of a consistent list out, its items made while they are sent."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import posixpath
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -23,7 +22,6 @@ from kinform.testing._views import View
 _TOKEN_VERSION = "meta.k8s.io/v1"
 # A token for the rest of a list whose beginning is history: go on with whatever is newest.
 _INCONSISTENT = -1
-_PIECE = 256 * 1024
 
 
 class _Token(msgspec.Struct):
@@ -159,28 +157,3 @@ def decode_token(text: str) -> tuple[int, str]:
 
 def _bad_token(why: str) -> Exception:
     return _status.bad_request(f"invalid continue token: {why}")
-
-
-def render(answer: ListAnswer, *, custom: bool) -> Iterator[bytes]:
-    """The JSON of a list in pieces, each large enough to be worth a write."""
-    encode = msgspec.json.encode
-    kind, version = encode(answer.kind), encode(answer.api_version)
-    metadata = encode(dict(answer.metadata))
-    if custom:
-        head = b'{"apiVersion":%b,"items":[' % version
-        tail = b'],"kind":%b,"metadata":%b}\n' % (kind, metadata)
-    else:
-        head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, metadata)
-        tail = b"]}\n"
-    parts = [head]
-    size = len(head)
-    separator = b""
-    for item in answer.items:
-        parts += (separator, item)
-        separator = b","
-        size += len(item) + 1
-        if size >= _PIECE:
-            yield b"".join(parts)
-            parts, size = [], 0
-    parts.append(tail)
-    yield b"".join(parts)

@@ -8,8 +8,9 @@ from kinform.testing import _status
 
 JSON = "application/json"
 YAML = "application/yaml"
-_PROTOBUF = "application/vnd.kubernetes.protobuf"
-_OFFERED = f"{JSON}, {YAML}, {_PROTOBUF}"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+_OFFERED = f"{JSON}, {YAML}, {PROTOBUF}"
+_STREAMED = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 _METADATA_VERSIONS = frozenset({"v1", "v1beta1"})
 _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 
@@ -33,7 +34,7 @@ class Form:
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The alternatives, best first."""
+    """The alternatives, best first; of those that are as good, those that name a type."""
     clauses = []
     for part in header.split(","):
         media_type, *rest = (piece.strip() for piece in part.split(";"))
@@ -44,11 +45,13 @@ def parse_accept(header: str) -> list[Clause]:
             quality = 1.0
         if media_type:
             clauses.append(Clause(media_type.lower(), parameters, quality))
-    return sorted(clauses, key=lambda clause: -clause.quality)
+    return sorted(clauses, key=lambda clause: (-clause.quality, "*" in clause.media_type))
 
 
-def negotiate(header: str, *, custom: bool) -> Form:
+def negotiate(header: str, *, custom: bool, watch: bool = False) -> Form:
     """The first form that this server has, of those that the client can read.
+
+    Of a custom resource there is no protobuf, but of its metadata.
 
     Raises:
         NotAcceptableError: It has none of them.
@@ -57,9 +60,14 @@ def negotiate(header: str, *, custom: bool) -> Form:
     if not clauses:
         return Form()
     for clause in clauses:
-        if (form := _form(clause)) is not None:
-            return form
-    readable = any(clause.media_type in (JSON, YAML, _PROTOBUF, "*/*") for clause in clauses)
+        if (form := _form(clause, custom=custom)) is None:
+            continue
+        if watch and form.media_type == YAML:
+            raise _status.not_acceptable(
+                f"only the following media types are accepted: {_STREAMED}"
+            )
+        return form
+    readable = any(clause.media_type in (JSON, YAML, PROTOBUF, "*/*") for clause in clauses)
     if readable or custom:
         raise _status.not_acceptable(f"only the following media types are accepted: {_OFFERED}")
     raise _status.not_acceptable(f"406: Not Acceptable\n\nAvailable representations: {_OFFERED}")
@@ -77,14 +85,22 @@ def check_form(form: Form, *, listing: bool, kind: str) -> None:
         )
 
 
-def _form(clause: Clause) -> Form | None:
+def form_of_errors(header: str) -> str:
+    """The media type of a ``Status`` that refuses a request: of any request, whatever it is for."""
+    for clause in parse_accept(header):
+        if clause.media_type in (JSON, YAML, PROTOBUF) and "as" not in clause.parameters:
+            return clause.media_type
+    return JSON
+
+
+def _form(clause: Clause, *, custom: bool) -> Form | None:
     if clause.media_type == "*/*":
         return Form()
-    if clause.media_type not in (JSON, YAML):
+    if clause.media_type not in (JSON, YAML, PROTOBUF):
         return None
     kind = clause.parameters.get("as", "")
     if not kind:
-        return Form(clause.media_type)
+        return None if custom and clause.media_type == PROTOBUF else Form(clause.media_type)
     version = clause.parameters.get("v", "")
     known = (
         kind in _METADATA_KINDS

@@ -12,6 +12,7 @@ import msgspec
 from kinform.api import FieldRequirement, FieldSelector, LabelSelector
 from kinform.errors import SelectorError
 from kinform.testing import _fields, _status
+from kinform.testing._negotiation import PROTOBUF
 from kinform.testing._resources import ServedResource
 from kinform.testing._selector_complaints import label_selector_complaint
 from kinform.testing._status import Problem, Resource
@@ -145,14 +146,14 @@ class _DeleteBody(msgspec.Struct):
     dryRun: list[str] | None = None  # noqa: N815 - the name on the wire
 
 
-def parse_delete_options(query: Query, body: bytes) -> DeleteOptions:
+def parse_delete_options(query: Query, body: bytes, content_type: str) -> DeleteOptions:
     """From the body if there is one, else from the query, as the server does.
 
     Raises:
         BadRequestError: The body is no DeleteOptions, or a number cannot be read.
         InvalidError: A value is one that it cannot have.
     """
-    given = _delete_body(body) if body else _delete_query(query)
+    given = _delete_body(body, content_type) if body else _delete_query(query)
     problems: list[Problem] = []
     if given.propagationPolicy is not None:
         if given.orphanDependents is not None:
@@ -180,9 +181,14 @@ def parse_delete_options(query: Query, body: bytes) -> DeleteOptions:
     )
 
 
-def _delete_body(body: bytes) -> _DeleteBody:
+def _delete_body(body: bytes, content_type: str) -> _DeleteBody:
     try:
-        given = msgspec.json.decode(body, type=_DeleteBody)
+        if content_type.startswith(PROTOBUF):
+            from kinform.testing._protobuf import read_delete_options
+
+            given = msgspec.convert(read_delete_options(body), _DeleteBody)
+        else:
+            given = msgspec.json.decode(body, type=_DeleteBody)
     except msgspec.ValidationError as error:
         raise _status.bad_request(f"json: cannot unmarshal DeleteOptions: {error}") from error
     except msgspec.DecodeError as error:

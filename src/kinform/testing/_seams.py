@@ -29,6 +29,7 @@ class Call:
         namespace: The namespace in the path, or empty.
         name: The object's name in the path, or empty.
         subresource: ``status``, ``scale``, … or empty.
+        custom: Whether it is a custom resource.
         body: The request's body.
     """
 
@@ -41,6 +42,7 @@ class Call:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    custom: bool = False
     body: bytes = field(default=b"", repr=False)
 
 
@@ -73,13 +75,25 @@ class Sink(Protocol):
         ...
 
 
+class EventEncoding(Protocol):
+    """How one watch writes its events."""
+
+    def event(self, type: bytes, json: bytes) -> bytes:
+        """An event with this object, ready to be sent."""
+        ...
+
+    def frame(self, content: bytes) -> bytes:
+        """Anything in place of an event, so that the next event can be told from it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class WatchFrame:
     """One event of a watch, as it will go out.
 
     Attributes:
         type: ``ADDED MODIFIED DELETED BOOKMARK ERROR``.
-        object: The object's JSON, without a newline.
+        object: The object's JSON, without a newline, whatever the watch sends.
         final: Whether the stream ends after it, as it does after an ``ERROR``.
     """
 
@@ -87,8 +101,8 @@ class WatchFrame:
     object: bytes = field(repr=False)
     final: bool = False
 
-    def encode(self) -> bytes:
-        return b'{"type":"%b","object":%b}\n' % (self.type.encode(), self.object)
+    def encode(self, encoding: EventEncoding) -> bytes:
+        return encoding.event(self.type.encode(), self.object)
 
 
 FrameFilter = Callable[[WatchFrame], Iterable[WatchFrame]]
@@ -102,7 +116,7 @@ class ListAnswer:
         kind: ``PodList``, ``PartialObjectMetadataList``, …
         api_version: Of the list.
         metadata: ``resourceVersion``, and if there is more ``continue`` and ``remainingItemCount``.
-        items: The items' JSON, made one by one as they are sent.
+        items: The items' JSON, made one by one as they are sent, whatever form is sent.
     """
 
     kind: str

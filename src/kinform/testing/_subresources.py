@@ -101,7 +101,7 @@ def scale_request(
     if method == "GET":
         return read_scale(served.scale, stored)
     if method == "PUT":
-        given = decode_any(body, content_type, _SCALE.kind)
+        given = decode_any(body, content_type, _SCALE)
     else:
         kind, patch = decode_patch(body, content_type, served)
         given = patch_value(kind, read_scale(served.scale, stored), patch)
@@ -135,7 +135,7 @@ def bind(
 def evict(cluster: Cluster, served: ServedResource, namespace: str, name: str, body: Json) -> None:
     """Delete a pod. Disruption budgets are nobody's concern here."""
     given = body.get("deleteOptions")
-    options = parse_delete_options({}, msgspec.json.encode(given) if given else b"")
+    options = parse_delete_options({}, msgspec.json.encode(given) if given else b"", "")
     delete(cluster, served, namespace, name, options)
 
 

@@ -17,6 +17,7 @@ from kinform.testing._bodies import decode_any, decode_object
 from kinform.testing._cluster import Cluster
 from kinform.testing._creates import create
 from kinform.testing._deletes import delete
+from kinform.testing._encodings import Encoding, Encodings
 from kinform.testing._http import (
     MemberGzipSink,
     accepts_gzip,
@@ -24,8 +25,8 @@ from kinform.testing._http import (
     send_body,
     send_pieces,
 )
-from kinform.testing._list import list_objects, render, required_version
-from kinform.testing._negotiation import YAML, Form, check_form, negotiate
+from kinform.testing._list import list_objects, required_version
+from kinform.testing._negotiation import Form, check_form, negotiate
 from kinform.testing._options import (
     Query,
     parse_delete_options,
@@ -83,6 +84,7 @@ class Verbs:
     def __init__(self, cluster: Cluster, settings: VerbSettings) -> None:
         self._cluster = cluster
         self._settings = settings
+        self._encodings = Encodings()
 
     async def answer(self, where: Location, exchange: Exchange, sink: Sink, asker: Asker) -> None:
         """Do what a request asks, and send the answer.
@@ -93,11 +95,16 @@ class Verbs:
         served = where.served
         assert served is not None  # a location without one is refused before
         call = exchange.call
-        form = negotiate(call.headers.get("Accept", ""), custom=served.custom)
+        form = negotiate(
+            call.headers.get("Accept", ""), custom=served.custom, watch=where.verb == "watch"
+        )
         query = {name: [value] for name, value in call.query.items()}
         if where.subresource in _WHOLE_OBJECTS:
             where = replace_fields(where, subresource=_WHOLE_OBJECTS[where.subresource])
-        request = _Request(call, query, where, served, form, self._gzip(call))
+        view = View(served, form.version)
+        pretty = wants_pretty(call.query, call.headers)
+        encoding = self._encodings.objects(form, view, pretty=pretty)
+        request = _Request(call, query, where, served, form, view, encoding, self._gzip(call))
         if is_review(served):
             await self._review(request, sink, asker)
             return
@@ -130,7 +137,7 @@ class Verbs:
             await self._reach(parse_version(version[0]))
         where = request.where
         stored = find(self._cluster, request.served, where.namespace, where.name)
-        await self._send(request, sink, self._view(request).body(stored))
+        await self._send(request, sink, request.view.body(stored))
 
     async def _list(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
         check_form(request.form, listing=True, kind=request.go_kind)
@@ -139,14 +146,11 @@ class Verbs:
         )
         if not options.continue_token:
             await self._reach(required_version(options))
-        view = self._view(request)
-        answer = list_objects(self._cluster, request.served, request.where.namespace, options, view)
-        pieces = render(exchange.listing(answer), custom=view.custom)
-        if request.plain:
-            headers = common_headers()
-            await send_pieces(sink, headers, pieces, gzip=request.gzip)
-        else:
-            await self._send(request, sink, b"".join(pieces).rstrip(b"\n"))
+        namespace = request.where.namespace
+        answer = list_objects(self._cluster, request.served, namespace, options, request.view)
+        pieces = request.encoding.list(exchange.listing(answer))
+        headers = common_headers(request.encoding.content_type)
+        await send_pieces(sink, headers, pieces, gzip=request.gzip)
 
     async def _watch(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
         where = request.where
@@ -163,12 +167,13 @@ class Verbs:
                 await self._reach(asked)
         if request.gzip and options.initial_events and options.bookmarks:
             sink = MemberGzipSink(sink)
-        await sink.start(200, common_headers())
+        await sink.start(200, common_headers(request.encoding.watch_type))
         collection = self._cluster.collection(request.served)
         watch = Watch(
             collection,
             Selection(collection, where.namespace, options),
-            self._view(request),
+            request.view,
+            request.encoding,
             options,
             self._settings.watch,
             exchange.frames(),
@@ -205,7 +210,7 @@ class Verbs:
             await self._bind(request, sink, obj, options.dry_run)
             return
         stored = create(self._cluster, served, where.namespace, obj, options)
-        await self._send(request, sink, self._view(request).body(stored), status=201)
+        await self._send(request, sink, request.view.body(stored), status=201)
 
     async def _bind(self, request: _Request, sink: Sink, binding: Json, dry_run: bool) -> None:
         """The old way to bind a pod: a Binding of its name, created beside it."""
@@ -230,7 +235,7 @@ class Verbs:
             where.subresource,
         )
         status = 201 if created else 200
-        await self._send(request, sink, self._view(request).body(stored), status=status)
+        await self._send(request, sink, request.view.body(stored), status=status)
 
     async def _patch(self, request: _Request, sink: Sink) -> None:
         where, served = request.where, request.served
@@ -246,34 +251,34 @@ class Verbs:
             options,
             where.subresource,
         )
-        await self._send(request, sink, self._view(request).body(stored))
+        await self._send(request, sink, request.view.body(stored))
 
     async def _delete(self, request: _Request, sink: Sink) -> None:
         where, served = request.where, request.served
-        options = parse_delete_options(request.query, request.call.body)
+        options = parse_delete_options(request.query, request.call.body, request.content_type)
         deleted = delete(self._cluster, served, where.namespace, where.name, options)
         if deleted.gone and not served.traits.delete_answers_object:
             uid = deleted.stored.metadata()["uid"]
             body = _status.success_body(served.named, where.name, uid)
         else:
-            body = self._view(request).body(deleted.stored)
+            body = request.view.body(deleted.stored)
         await self._send(request, sink, body)
 
     async def _delete_collection(self, request: _Request, exchange: Exchange, sink: Sink) -> None:
         where, served = request.where, request.served
-        options = parse_delete_options(request.query, request.call.body)
+        options = parse_delete_options(request.query, request.call.body, request.content_type)
         selected = parse_list_options(request.query, served, watch_list=self._settings.watch_list)
-        view = self._view(request)
-        answer = list_objects(self._cluster, served, where.namespace, selected, view)
+        answer = list_objects(self._cluster, served, where.namespace, selected, request.view)
         # Made before anything is deleted: the answer shows what there was.
-        pieces = list(render(exchange.listing(answer), custom=view.custom))
+        pieces = list(request.encoding.list(exchange.listing(answer)))
         collection = self._cluster.collection(served)
         selection = Selection(collection, where.namespace, selected)
         for stored in collection.select(selection.prefix):
             if selection.matches(stored) and stored.key in collection.objects:
                 namespace, _, name = stored.key.rpartition("/")
                 delete(self._cluster, served, namespace, name, options)
-        await send_pieces(sink, common_headers(), pieces, gzip=request.gzip)
+        headers = common_headers(request.encoding.content_type)
+        await send_pieces(sink, headers, pieces, gzip=request.gzip)
 
     # What is not stored as it is
 
@@ -286,6 +291,7 @@ class Verbs:
         where, served, call = request.where, request.served, request.call
         kind = {"PUT": "UpdateOptions", "PATCH": "PatchOptions"}.get(call.method, "CreateOptions")
         options = parse_write_options(request.query, kind)
+        taken = served.subresources[where.subresource.partition("/")[0]].gvk
         cluster, place = self._cluster, (where.namespace, where.name)
         answer: Json | Stored
         status = 201
@@ -304,45 +310,37 @@ class Verbs:
                 )
                 status = 200
             case "binding":
-                body = decode_any(call.body, request.content_type, "Binding")
+                body = decode_any(call.body, request.content_type, taken)
                 if (body.get("metadata") or {}).get("name") != where.name:
                     message = "name in URL does not match name in Binding object"
                     raise _status.bad_request(message)
                 _subresources.bind(cluster, served, *place, body, options.dry_run)
                 answer = _success(201)
             case "eviction":
-                body = decode_any(call.body, request.content_type, "Eviction")
+                body = decode_any(call.body, request.content_type, taken)
                 _subresources.evict(cluster, served, *place, body)
                 answer = _success(201)
             case "token":
-                body = decode_any(call.body, request.content_type, "TokenRequest")
+                body = decode_any(call.body, request.content_type, taken)
                 answer = _subresources.token(cluster, served, *place, body)
             case _:
                 find(cluster, served, *place)
                 raise _unserved(served, where)
         if isinstance(answer, Stored):
-            encoded = self._view(request).body(answer)
+            encoded = request.view.body(answer)
         else:
             encoded = msgspec.json.encode(answer)
         await self._send(request, sink, encoded, status=status)
 
     # Answering
 
-    def _view(self, request: _Request) -> View:
-        return View(request.served, request.form.version)
-
     def _gzip(self, call: Call) -> bool:
         return self._settings.compress and accepts_gzip(call.headers.get("Accept-Encoding", ""))
 
     async def _send(self, request: _Request, sink: Sink, body: bytes, *, status: int = 200) -> None:
-        content_type = request.form.media_type
-        if content_type == YAML:
-            body = _as_yaml(body)
-        elif wants_pretty(request.call.query, request.call.headers):
-            body = msgspec.json.format(body, indent=2)
-        else:
-            body += b"\n"
-        await send_body(sink, status, common_headers(content_type), body, gzip=request.gzip)
+        headers = common_headers(request.encoding.content_type)
+        answer = request.encoding.body(body)
+        await send_body(sink, status, headers, answer, gzip=request.gzip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,17 +350,13 @@ class _Request:
     where: Location
     served: ServedResource
     form: Form
+    view: View
+    encoding: Encoding
     gzip: bool
 
     @property
     def content_type(self) -> str:
         return self.call.headers.get("Content-Type", "")
-
-    @property
-    def plain(self) -> bool:
-        """Whether the answer is compact JSON."""
-        pretty = wants_pretty(self.call.query, self.call.headers)
-        return self.form.media_type != YAML and not pretty
 
     @property
     def go_kind(self) -> str:
@@ -393,9 +387,3 @@ def _unserved(served: ServedResource, where: Location) -> ApiError:
         code=501,
         reason="NotImplemented",
     )
-
-
-def _as_yaml(body: bytes) -> bytes:
-    import yaml  # few ask for YAML
-
-    return yaml.safe_dump(msgspec.json.decode(body)).encode()

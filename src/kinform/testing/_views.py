@@ -26,14 +26,14 @@ class View:
         self._metadata_only = bool(metadata_version)
         if metadata_version:
             self.api_version = f"meta.k8s.io/{metadata_version}"
-            self._kind = _METADATA_KIND
+            self.kind = _METADATA_KIND
             self.list_kind = f"{_METADATA_KIND}List"
             self.custom = False
         else:
             self.api_version = served.api_version
-            self._kind = served.kind
+            self.kind = served.kind
             self.list_kind = served.list_kind
-        self._prefix = type_prefix(self._kind, self.api_version, custom=self.custom)
+        self._prefix = type_prefix(self.kind, self.api_version, custom=self.custom)
         self._expected = self._prefix + b","
         self._typed_items = self.custom or self._metadata_only
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from kinform.errors import ApiError
 from kinform.testing import _status
 from kinform.testing._options import ListOptions
-from kinform.testing._seams import FrameFilter, Sink, WatchFrame
+from kinform.testing._seams import EventEncoding, FrameFilter, Sink, WatchFrame
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Change, Collection, Stored
 from kinform.testing._views import View
@@ -51,6 +51,7 @@ class Watch:
         collection: Collection,
         selection: Selection,
         view: View,
+        encoding: EventEncoding,
         options: ListOptions,
         settings: WatchSettings,
         frames: FrameFilter | None,
@@ -58,6 +59,7 @@ class Watch:
         self._collection = collection
         self._selection = selection
         self._view = view
+        self._encoding = encoding
         self._options = options
         self._settings = settings
         self._frames = frames
@@ -179,16 +181,21 @@ class Watch:
 
     def _events(self, events: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:
         """Events as bytes, through the filter if there is one."""
-        if self._frames is None:
-            for kind, body in events:
-                yield b'{"type":"%b","object":%b}\n' % (kind, body)
-            return
-        yield from self._framed(WatchFrame(kind.decode(), body) for kind, body in events)
+        try:
+            if self._frames is None:
+                for kind, body in events:
+                    yield self._encoding.event(kind, body)
+                return
+            yield from self._framed(WatchFrame(kind.decode(), body) for kind, body in events)
+        except ApiError as error:
+            # There is no such form of this object.
+            self._ended = True
+            yield _error_frame(error).encode(self._encoding)
 
     def _framed(self, frames: Iterable[WatchFrame]) -> Iterable[bytes]:
         for frame in frames:
             for sent in self._frames(frame) if self._frames else (frame,):
-                yield sent.encode()
+                yield sent.encode(self._encoding)
                 if sent.final:
                     self._ended = True
                     return

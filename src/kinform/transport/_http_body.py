@@ -138,36 +138,43 @@ class Body:
                 self._left -= stop - start
                 self.is_over = not self._left
             return pieces, stop
+        left = self._left or 0
         while start < end and not self.is_over:
-            if self._left:
-                stop = min(end, start + self._left)
+            if left:
+                stop = start + left
+                if stop > end:
+                    stop = end
                 pieces.append(view[start:stop])
-                self._left -= stop - start
+                left -= stop - start
                 start = stop
                 continue
-            take = self._take_trailer if self._in_trailer else self._take_size
-            after = take(data, start, end)
-            if after is None:
-                break
-            start = after
+            # An event comes in a chunk or two of its own, so what stands between chunks is read
+            # here, where it is whole; the rest is rare.
+            found = None if self._in_trailer else self._frame[0].match(data, start, end)
+            if found is None:
+                after = self._take_rare(data, start, end)
+                if after is None:
+                    break
+                start = after
+                continue
+            left = int(found[1], 16)
+            self._in_trailer = not left
+            self._frame = _NEXT_SIZE
+            start = found.end()
+        self._left = left
         return pieces, start
 
     def ended_by_the_connection(self) -> bool:
         """Whether the body is complete if the connection ends now."""
         return self.is_over or self._left is None
 
-    def _take_size(self, data: bytearray, start: int, end: int) -> int | None:
-        """Read what stands between two chunks; where it ends, ``None`` if it is not all there."""
-        whole, beginning = self._frame
-        found = whole.match(data, start, end)
-        if found is None:
-            if not beginning.fullmatch(data, start, end):
-                raise self._malformed(bytes(data[start : min(end, start + 60)]))
-            return None
-        self._left = int(found[1], 16)
-        self._in_trailer = not self._left
-        self._frame = _NEXT_SIZE
-        return found.end()
+    def _take_rare(self, data: bytearray, start: int, end: int) -> int | None:
+        """Read a line of the trailer, or look at half a size; ``None`` to wait for more."""
+        if self._in_trailer:
+            return self._take_trailer(data, start, end)
+        if not self._frame[1].fullmatch(data, start, end):
+            raise self._malformed(bytes(data[start : min(end, start + 60)]))
+        return None
 
     def _malformed(self, found: bytes) -> MalformedAnswerError:
         line_end, size = (found[:2], found[2:]) if self._frame is _NEXT_SIZE else (b"\r\n", found)

@@ -18,6 +18,7 @@ from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, not_connected, tr
 from kinform.transport._http_body import Body, Head, MalformedAnswerError, read_head
 from kinform.transport._pacing import Pacing
 from kinform.transport._sockets import CONNECT_TIMEOUT, connected_socket
+from kinform.transport._tls_line import TlsLine
 
 # What one read gives at most. With TLS asyncio holds up to 256 KiB when the other side says
 # goodbye, and drops what one read does not take; beside it lies what was left of a frame.
@@ -224,19 +225,35 @@ async def _connect(
 ) -> HttpStream:
     host = parts.hostname or ""
     port = parts.port or (443 if context else 80)
+    stream = HttpStream()
+    line = _tls_line(stream, context, server_hostname or host, action=action) if context else None
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             connected = await connected_socket(host, port)
-            _, stream = await asyncio.get_running_loop().create_connection(
-                HttpStream,
-                sock=connected,
-                ssl=context,
-                # No certificate is for a name with the dot at its end that keeps resolvers local.
-                server_hostname=(server_hostname or host).rstrip(".") if context else None,
-            )
+            try:
+                loop = asyncio.get_running_loop()
+                await loop.create_connection(lambda: line or stream, sock=connected)
+            except BaseException:
+                connected.close()
+                raise
+            if line is not None:
+                await line.handshake()
             return stream
     except (*EXCHANGE_ERRORS, UnicodeError) as error:
         raise not_connected(error, action=action, host=host, port=port) from error
+
+
+def _tls_line(
+    stream: HttpStream, context: ssl.SSLContext, server_hostname: str, *, action: str
+) -> TlsLine:
+    try:
+        # No certificate is for a name with the dot at its end that keeps resolvers local.
+        return TlsLine(stream, context, server_hostname.rstrip("."))
+    except ValueError as error:  # a UnicodeError is one
+        raise TransportError(
+            f"{action}: {server_hostname!r} cannot be the name of a server; "
+            "check its address, or tls-server-name"
+        ) from error
 
 
 def _request(parts: SplitResult, headers: Iterable[tuple[str, str]]) -> bytes:

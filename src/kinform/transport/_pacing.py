@@ -1,9 +1,10 @@
-"""How fast a connection brings its bytes in; how many to wait for before it is read again out.
+"""How a connection brings its bytes in; how many to wait for before it is read again out.
 
 A server that streams many objects sends each as it is written, and a reader that is faster than
 it would wake for every few of them: for 20 000 pods, half of the CPU went into waking up
-(benchmarks/run.py --only sync). So while a list pours in, the system is told to wait for more,
-but never for longer than a few milliseconds. A watch, however busy, is not delayed.
+(benchmarks/run.py --only sync). So while a list pours in, or hundreds of changes a second come,
+the system is told to wait for more, but never for longer than a few milliseconds. What comes now
+and then is read at once.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-# A list pours in at tens of megabytes a second; hundreds of changes a second are a few.
+# The flow is judged by what came in the last of these stretches of time.
 _WINDOW = 0.05
-_FULL_FLOW = 1 << 20
+# A list pours in at tens of megabytes a second.
+_MUCH = 1 << 20
+# Changes come one by one, hundreds a second. Waited for, they come in fewer reads: at most one for
+# each stretch of patience, so it takes less than half of that to show that they have ebbed away.
+_MANY_READS = 20
+_STILL_MANY_READS = 6
 # What asyncio reads at most in one go.
 _WORTH_WAITING_FOR = 256 * 1024
 # The longest that data may lie in the socket for the sake of more.
@@ -31,8 +37,9 @@ class Pacing:
         self._loop = asyncio.get_running_loop()
         self._socket: Any = transport.get_extra_info("socket")
         self._window_ends = 0.0
-        self._in_window = 0
-        self._is_full_flow = False
+        self._bytes = 0
+        self._reads = 0
+        self._is_busy = False
         self._until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -41,20 +48,25 @@ class Pacing:
         now = self._loop.time()
         if now >= self._window_ends:
             # What the last window was like counts until this one has shown itself.
-            self._is_full_flow = self._in_window >= _FULL_FLOW and now - self._window_ends < _WINDOW
+            self._is_busy = self._was_busy() and now - self._window_ends < _WINDOW
             self._window_ends = now + _WINDOW
-            self._in_window = 0
-        self._in_window += size
-        if not self._is_full_flow:
-            if self._in_window < _FULL_FLOW:
+            self._bytes = self._reads = 0
+        self._bytes += size
+        self._reads += 1
+        if not self._is_busy:
+            if self._bytes < _MUCH and self._reads < _MANY_READS:
                 return
-            self._is_full_flow = True
+            self._is_busy = True
         if self._socket is None or _LOW_WATER is None:
             return
         self._until = now + _PATIENCE
         if self._timer is None:
             self._set_low_water(_WORTH_WAITING_FOR)
             self._timer = self._loop.call_at(self._until, self._look)
+
+    def _was_busy(self) -> bool:
+        enough = _STILL_MANY_READS if self._is_busy else _MANY_READS
+        return self._bytes >= _MUCH or self._reads >= enough
 
     def stop(self) -> None:
         """Let the connection be as it was. Idempotent."""

@@ -6,8 +6,6 @@ import asyncio
 import gc
 import inspect
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -16,11 +14,12 @@ import pytest
 
 from kinform import blocking, informers
 from kinform.api import GVR
-from kinform.blocking import FactoryOptions
+from kinform.client import Client as AsyncClient
 from kinform.errors import AlreadyStoppedError, CacheSyncError, ForbiddenError, StateError
-from kinform.informers import InformerFactory, Latch
+from kinform.informers import FactoryOptions, InformerFactory, Latch
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import BlockingApiServer, faults
+from tests.support.processes import output_of, python
 
 MAPS = GVR("", "v1", "configmaps")
 SECRETS = GVR("", "v1", "secrets")
@@ -45,6 +44,23 @@ def test_no_name_of_the_async_factory_is_missing() -> None:
     for name in ("DynamicSharedInformerFactory", "MetadataSharedInformerFactory"):
         names = {each for each in dir(getattr(informers, name)) if not each.startswith("_")}
         assert names <= set(dir(getattr(blocking, name)))
+
+
+def test_no_name_of_a_hold_is_missing(client: blocking.Client) -> None:
+    factory = blocking.DynamicSharedInformerFactory(client)
+    hold = factory.for_resource(MAPS)
+    other = informers.DynamicSharedInformerFactory(AsyncClient(client.config)).for_resource(MAPS)
+
+    assert {each for each in dir(other) if not each.startswith("_")} <= set(dir(hold))
+
+
+def test_the_same_question_gets_the_same_informer(client: blocking.Client) -> None:
+    factory = blocking.DynamicSharedInformerFactory(client)
+    first, second = factory.for_resource(MAPS), factory.for_resource("v1/configmaps")
+
+    assert first.informer is second.informer
+    assert list(factory.informers.values()) == [first.informer]
+    assert factory.for_resource(MAPS, labels="app").informer is not first.informer
 
 
 def test_the_options_are_those_of_the_async_factory() -> None:
@@ -311,11 +327,12 @@ def test_dropped_without_a_word_it_leaves_no_thread(kinform_server: BlockingApiS
     assert registration.has_synced.wait(20)
     begun = set(threading.enumerate()) - before
     assert begun
+    stopped = informer.stopped
 
-    del client, factory
+    del client, factory, informer
     gc.collect()
 
-    assert informer.stopped.wait(20)
+    assert stopped.wait(20)
     for thread in begun:
         thread.join(20)
     assert not any(thread.is_alive() for thread in begun)
@@ -323,15 +340,34 @@ def test_dropped_without_a_word_it_leaves_no_thread(kinform_server: BlockingApiS
 
 def test_dropped_alone_it_stops_and_its_client_lives_on(client: blocking.Client) -> None:
     factory = blocking.DynamicSharedInformerFactory(client)
-    informer = factory.for_resource(MAPS).informer
+    maps = factory.for_resource(MAPS)
     factory.start()
-    assert informer.has_synced.wait(20)
+    assert maps.informer.has_synced.wait(20)
+    stopped, lister = maps.informer.stopped, maps.lister
 
-    del factory
+    del factory, maps
     gc.collect()
 
-    assert informer.stopped.wait(20)
+    assert stopped.wait(20)
+    # What it had can still be read.
+    assert lister.get("default/a").name == "a"
     assert client.get(MAPS, "a").name == "a"
+
+
+def test_who_holds_one_of_its_informers_holds_it(kinform_server: BlockingApiServer) -> None:
+    def begin() -> blocking.SharedIndexInformer[Unstructured]:
+        client = blocking.Client(kinform_server.config)
+        factory = blocking.DynamicSharedInformerFactory(client)
+        informer = factory.for_resource(MAPS).informer
+        factory.start()
+        return informer
+
+    informer = begin()
+    gc.collect()
+    made = kinform_server.create(config_map("late"))
+
+    assert informer.has_synced.wait(20)
+    assert informer.wait_for_rv(made["metadata"]["resourceVersion"]).wait(20)
 
 
 def test_it_keeps_its_dropped_client_alive(kinform_server: BlockingApiServer) -> None:
@@ -357,28 +393,13 @@ maps = factory.for_resource("v1/configmaps")
 """
 
 
-def _python(server: BlockingApiServer, script: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-c", _SETUP + script, str(server.kubeconfig())],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _run(server: BlockingApiServer, script: str) -> str:
-    process = _python(server, script)
-    out, err = process.communicate(timeout=50)
-    assert (process.returncode, err) == (0, "")
-    return out
-
-
 def test_a_forked_child_is_told_and_the_parents_informers_go_on(
     kinform_server: BlockingApiServer,
 ) -> None:
-    out = _run(
+    out = output_of(
         kinform_server,
-        """
+        _SETUP
+        + """
 factory.start()
 factory.wait_for_cache_sync(timeout=20, strict=True)
 child = os.fork()
@@ -415,9 +436,10 @@ client.close()
 
 def test_ctrl_c_ends_the_wait_and_the_block_tidies_up(kinform_server: BlockingApiServer) -> None:
     kinform_server.faults.inject(faults.forbidden(), resource="configmaps", times=None)
-    process = _python(
+    process = python(
         kinform_server,
-        """
+        _SETUP
+        + """
 try:
     with client, factory:
         print("waiting", flush=True)
@@ -437,9 +459,10 @@ except KeyboardInterrupt:
 
 def test_python_ends_quietly_though_nobody_closed_it(kinform_server: BlockingApiServer) -> None:
     kinform_server.create(config_map("a"))
-    out = _run(
+    out = output_of(
         kinform_server,
-        """
+        _SETUP
+        + """
 told = threading.Event()
 maps.informer.add_event_handler(on_add=lambda obj: (print(obj.name, flush=True), told.set()))
 factory.start()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import pytest
 from kinform import blocking
 from kinform.api import GVR
 from kinform.testing import ApiServer, BlockingApiServer
+from tests.support.processes import output_of, python
 
 MAPS = GVR("", "v1", "configmaps")
 
@@ -39,29 +38,13 @@ def _config_map(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
-def _python(server: BlockingApiServer, script: str) -> subprocess.Popen[str]:
-    # Where every warning is an error and every forgotten connection a complaint on stderr.
-    return subprocess.Popen(
-        [sys.executable, "-X", "dev", "-c", _SETUP + script, str(server.kubeconfig())],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _run(server: BlockingApiServer, script: str) -> str:
-    process = _python(server, script)
-    out, err = process.communicate(timeout=50)
-    assert (process.returncode, err) == (0, "")
-    return out
-
-
 def test_a_forked_child_is_told_to_make_a_new_one_and_the_parent_notices_nothing(
     server: BlockingApiServer,
 ) -> None:
-    out = _run(
+    out = output_of(
         server,
-        """
+        _SETUP
+        + """
 import warnings
 warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 rv = client.list(MAPS).resource_version
@@ -102,9 +85,10 @@ client.close()
 def test_what_a_forked_child_closes_stays_open_in_the_parent(
     kinform_server: BlockingApiServer,
 ) -> None:
-    out = _run(
+    out = output_of(
         kinform_server,
-        """
+        _SETUP
+        + """
 import asyncio
 from urllib.parse import urlsplit
 address = urlsplit(client.config.server)
@@ -137,9 +121,10 @@ loop.stop()
 def test_a_client_that_was_not_used_before_the_fork_works_after_it(
     server: BlockingApiServer,
 ) -> None:
-    out = _run(
+    out = output_of(
         server,
-        """
+        _SETUP
+        + """
 child = os.fork()
 os.write(1, (client.server_version()["major"] + "\\n").encode())  # in one piece: two write
 client.close()
@@ -152,9 +137,10 @@ if child:
 
 
 def test_ctrl_c_ends_the_wait_and_the_request(server: BlockingApiServer) -> None:
-    process = _python(
+    process = python(
         server,
-        """
+        _SETUP
+        + """
 try:
     with client, client.watch(MAPS, resource_version=client.list(MAPS).resource_version) as watch:
         # Said from another thread, when this one waits: it is the wait that is to be interrupted.
@@ -182,9 +168,10 @@ def test_python_ends_quietly_though_nobody_closed_it(
     server: BlockingApiServer, ending: str
 ) -> None:
     before = time.monotonic()
-    out = _run(
+    out = output_of(
         server,
-        f"""
+        _SETUP
+        + f"""
 watch = client.watch(MAPS)
 watch.__enter__()
 print(next(watch).type, flush=True)
@@ -197,9 +184,10 @@ print(next(watch).type, flush=True)
 
 
 def test_python_ends_though_a_thread_still_waits(server: BlockingApiServer) -> None:
-    _run(
+    output_of(
         server,
-        """
+        _SETUP
+        + """
 rv = client.list(MAPS).resource_version
 entered = threading.Event()
 def read():

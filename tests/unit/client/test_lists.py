@@ -245,7 +245,7 @@ async def test_a_body_that_is_no_list_is_named_with_its_path(
 
 async def test_a_page_of_a_proxy_is_called_one(memory: MemoryTransport, client: Client) -> None:
     memory.on(PATH, text_answer("<html>log in</html>", content_type="text/html"))
-    with pytest.raises(DecodeError, match="text/html, not JSON; is there a proxy"):
+    with pytest.raises(DecodeError, match="text/html, neither JSON nor protobuf; is there a proxy"):
         await client.list(PODS)
 
 
@@ -303,5 +303,5 @@ async def test_an_illegal_selector_does_not_travel(
     memory: MemoryTransport, client: Client, selector: dict[str, str]
 ) -> None:
     with pytest.raises(SelectorError):
-        await client.list(PODS, **selector)  # type: ignore[arg-type]  # each is one keyword
+        await client.list(PODS, **selector)  # type: ignore[call-overload]  # each is one keyword
     assert memory.requests == []

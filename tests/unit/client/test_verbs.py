@@ -277,7 +277,7 @@ async def test_a_patch_says_its_type(
 
 async def test_a_patch_of_no_known_type_is_refused(memory: MemoryTransport, client: Client) -> None:
     with pytest.raises(ConfigError, match="'yaml'; it is merge, json, strategic, apply"):
-        await client.patch(PODS, "a", {}, type="yaml", namespace="x")  # type: ignore[arg-type]  # wrong on purpose
+        await client.patch(PODS, "a", {}, type="yaml", namespace="x")  # type: ignore[call-overload]  # wrong on purpose
     assert memory.requests == []
 
 
@@ -448,7 +448,7 @@ async def test_an_answer_of_another_type_is_called_so(
     memory: MemoryTransport, client: Client
 ) -> None:
     memory.on(OBJECT, text_answer("<html>log in</html>", content_type="text/html"))
-    with pytest.raises(DecodeError, match="text/html, not JSON; is there a proxy"):
+    with pytest.raises(DecodeError, match="text/html, neither JSON nor protobuf; is there a proxy"):
         await client.get(PODS, "a", namespace="x")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,7 +20,8 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
-from tests.contract.informer_sources import QUICK, LoggedSource
+from tests.support.informer_sources import QUICK, LoggedSource
+from tests.support.running import running
 from tests.support.waiting import wait_until
 
 
@@ -36,16 +35,6 @@ class Taking:
     def __call__(self, deltas: Deltas[Unstructured]) -> None:
         self.kinds.append(deltas.kind)
         self.lines += [f"{delta.type.value} {delta.key}" for delta in deltas]
-
-
-@asynccontextmanager
-async def running(controller: Controller[Unstructured]) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(controller.run())
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 def config(source: LoggedSource, process: Any, **more: Any) -> ControllerConfig[Unstructured]:

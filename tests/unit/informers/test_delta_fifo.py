@@ -474,7 +474,7 @@ async def test_nothing_goes_into_a_closed_queue(
     fifo.close()
     with pytest.raises(QueueClosedError):
         put(fifo)
-    assert fifo.depth == 0
+    assert len(fifo) == 0
     assert not fifo.has_synced
 
 
@@ -486,7 +486,7 @@ async def test_there_is_room_until_the_capacity_is_reached() -> None:
     fifo.replace([obj("a"), obj("b"), obj("c")])  # one entry, whatever its length
     await asyncio.wait_for(fifo.room(), 5)
     fifo.add(obj("d"))
-    assert fifo.depth == len(fifo) == 2
+    assert len(fifo) == 2
     waiting = asyncio.ensure_future(fifo.room())
     await asyncio.sleep(0)
     assert not waiting.done()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -558,18 +560,36 @@ async def test_a_stuck_thread_ends_when_its_callback_returns(pods: Pods) -> None
     assert not thread.is_alive()
 
 
-async def test_an_async_handler_may_stop_its_own_informer(pods: Pods) -> None:
-    calls: list[str] = []
+async def test_a_handler_that_was_removed_is_let_go_when_its_last_callback_returns(
+    pods: Pods,
+) -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.entered, self.release = threading.Event(), threading.Event()
 
-    async def stops(pod: Unstructured) -> None:
-        await pods.stop()
-        calls.append(pod.name)
+        def on_add(self, _pod: Unstructured, _is_in_initial_list: bool) -> None:
+            self.entered.set()
+            self.release.wait()
 
-    listen(pods, on_add=stops)
-    pods.deliver([added(A1), added(B1)])
-    await wait_until(lambda: calls == ["a"])
-    await pods.stop()
-    assert calls == ["a"]
+    slow = Slow()
+    handler, release = weakref.ref(slow), slow.release
+    registration = listen(pods, handler=slow)
+    pods.deliver([added(A1)])
+    await wait_until(slow.entered.is_set)
+    del slow
+    registration.remove()
+    [thread] = handler_threads()
+    gc.collect()
+    assert handler() is not None
+
+    release.set()
+    await registration.stopped
+    await asyncio.to_thread(thread.join, 10)
+
+    # Neither another removal nor a stop is needed for that.
+    del registration, thread
+    gc.collect()
+    assert handler() is None
 
 
 async def test_a_plain_handler_may_stop_its_own_informer_and_wait_for_it(pods: Pods) -> None:

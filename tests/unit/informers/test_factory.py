@@ -28,22 +28,11 @@ from kinform.informers import (
 )
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import ApiServer, faults
-from tests.contract.informer_sources import QUICK, Recorder
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import QUICK, Recorder
 from tests.support.waiting import wait_until
 
-MAPS = GVR("", "v1", "configmaps")
 SECRETS = GVR("", "v1", "secrets")
-
-
-def config_map(name: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"x": "y" * 500}}
-
-
-@pytest.fixture
-async def client(kinform_api: ApiServer) -> AsyncIterator[Client]:
-    async with Client(kinform_api.config) as client:
-        yield client
 
 
 @pytest.fixture
@@ -108,7 +97,7 @@ async def test_all_who_share_an_informer_share_one_watch(
 async def test_metadata_and_whole_objects_are_watched_apart(
     kinform_api: ApiServer, client: Client, factory: DynamicSharedInformerFactory
 ) -> None:
-    kinform_api.create(config_map("a", app="web"))
+    kinform_api.create(config_map("a", data={"x": "y" * 500}, app="web"))
     metadata = MetadataSharedInformerFactory(client)
     whole, partial = factory.for_resource(MAPS), metadata.for_resource(MAPS)
     factory.start()

@@ -27,18 +27,13 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
-from tests.contract.informer_sources import QUICK, Recorder
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import QUICK, Recorder
 from tests.support.waiting import wait_until
 
-MAPS = GVR("", "v1", "configmaps")
 SECRETS = GVR("", "v1", "secrets")
 SERVICES = GVR("", "v1", "services")
 WIDGETS = GVR("example.com", "v1", "widgets")
-
-
-def config_map(name: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"x": "y" * 500}}
 
 
 WIDGET_DEFINITION: dict[str, Any] = {
@@ -59,12 +54,6 @@ WIDGET_DEFINITION: dict[str, Any] = {
         ],
     },
 }
-
-
-@pytest.fixture
-async def client(kinform_api: ApiServer) -> AsyncIterator[Client]:
-    async with Client(kinform_api.config) as client:
-        yield client
 
 
 @pytest.fixture

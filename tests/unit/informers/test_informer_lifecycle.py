@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import AlreadyStartedError, AlreadyStoppedError, ApiError, ConfigError
 from kinform.informers import (
     Backoff,
@@ -25,16 +24,11 @@ from kinform.informers import (
 from kinform.metrics import NoMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults, virtual_time
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, Recorder, informer_of
 from tests.support.waiting import wait_until
 
-MAPS = GVR("", "v1", "configmaps")
 PATIENT = ReflectorOptions(backoff=lambda: Backoff(3600.0, cap=3600.0))
-
-
-def config_map(name: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 @contextmanager

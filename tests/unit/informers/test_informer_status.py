@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import ApiError, ForbiddenError
 from kinform.informers import (
     DynamicSharedInformerFactory,
@@ -30,23 +28,11 @@ from kinform.informers.reflector._vitals import Vitals
 from kinform.metrics import NoMetrics, PrometheusMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults, virtual_time
-from tests.contract.informer_sources import QUICK, LoggedSource, Recorder, informer_of
 from tests.support.answers import pod, pod_list
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import QUICK, LoggedSource, Recorder, informer_of
 from tests.support.scripted_source import STAY, ScriptedSource, bookmark
 from tests.support.waiting import wait_until
-
-MAPS = GVR("", "v1", "configmaps")
-
-
-def config_map(name: str, **data: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-@pytest.fixture
-async def client(kinform_api: ApiServer) -> AsyncIterator[Client]:
-    async with Client(kinform_api.config) as client:
-        yield client
 
 
 def maps_of(client: Client, **options: Any) -> SharedIndexInformer[Unstructured]:
@@ -72,7 +58,7 @@ async def test_a_new_informer_has_nothing_and_says_so() -> None:
 async def test_an_informer_that_watches_tells_everything(
     kinform_api: ApiServer, client: Client, streaming: bool
 ) -> None:
-    kinform_api.create(config_map("a", text="x" * 1000))
+    kinform_api.create(config_map("a", data={"text": "x" * 1000}))
     informer = maps_of(client, options=ReflectorOptions(streaming=streaming))
     recorder = Recorder()
     informer.add_event_handler(recorder, name="mine")

@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from kinform.errors import CacheSyncError, StateError
+from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
 from kinform.informers._latch import Latch, wait_for
 from kinform.testing import run_virtual, virtual_time
 
@@ -175,6 +175,39 @@ def test_it_can_be_set_after_the_loop_of_an_awaiter_has_ended() -> None:
 
     assert latch
     waiting.close()
+
+
+# -- giving up -------------------------------------------------------------------------------
+
+
+async def test_who_waits_for_the_impossible_is_told_why_now_or_later() -> None:
+    latch = Latch("pods has synced")
+    waiting = [
+        asyncio.ensure_future(_await(latch)),
+        asyncio.ensure_future(asyncio.to_thread(latch.wait)),
+    ]
+    await asyncio.sleep(0)
+
+    latch.give_up("pods has stopped")
+
+    for late in (*waiting, _await(latch), asyncio.to_thread(latch.wait)):
+        with pytest.raises(AlreadyStoppedError, match="pods has stopped"):
+            await late
+    assert not latch
+
+
+async def test_what_has_happened_cannot_be_given_up() -> None:
+    latch = Latch()
+    latch.set()
+
+    latch.give_up("too late")
+
+    assert latch
+    assert latch.wait()
+    await latch
+
+
+# -- waiting for several ---------------------------------------------------------------------
 
 
 @virtual_time

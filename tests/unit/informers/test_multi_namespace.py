@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import ForbiddenError
 from kinform.informers import (
     DynamicSharedInformerFactory,
@@ -19,10 +18,9 @@ from kinform.informers import (
 from kinform.metrics import NoMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
-from tests.contract.informer_sources import QUICK, LoggedSource, Recorder
+from tests.support.config_maps import MAPS
+from tests.support.informer_sources import QUICK, LoggedSource, Recorder
 from tests.support.waiting import wait_until
-
-MAPS = GVR("", "v1", "configmaps")
 
 
 class Two:

@@ -23,7 +23,7 @@ def test_an_object_is_there_with_its_reason_and_its_bytes() -> None:
         error,
         b"{",
     )
-    assert (len(quarantine), list(quarantine), quarantine.total) == (1, ["default/a"], 1)
+    assert list(quarantine) == ["default/a"]
 
 
 def test_a_failed_transform_has_the_version_that_it_failed_on() -> None:
@@ -37,7 +37,7 @@ def test_the_latest_version_stands_for_the_object() -> None:
     for version in ("7", "8"):
         quarantine.put(bad("default/a", version))
     assert quarantine["default/a"].resource_version == "8"
-    assert (len(quarantine), quarantine.total) == (1, 2)
+    assert len(quarantine) == 1
 
 
 def test_those_without_a_name_get_a_number() -> None:
@@ -78,7 +78,6 @@ def test_a_server_that_sends_only_nonsense_does_not_fill_the_memory() -> None:
     for number in range(1500):
         quarantine.put(bad(f"default/p{number}"))
     assert len(quarantine) == 1000
-    assert quarantine.total == 1500
     assert "default/p499" not in quarantine
     assert "default/p500" in quarantine
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -265,11 +266,28 @@ async def test_a_handler_that_fails_does_no_harm(caplog: pytest.LogCaptureFixtur
     assert caplog.text.count("the watch error handler failed") == 2
 
 
-def test_a_handler_that_nobody_would_await_is_refused() -> None:
-    async def handler(failure: WatchFailure) -> None: ...
+class AsyncHandler:
+    async def __call__(self, failure: WatchFailure) -> None: ...
 
-    with pytest.raises(ConfigError, match="plain function"):
+    async def hear(self, extra: int, failure: WatchFailure) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        AsyncHandler().__call__,
+        AsyncHandler(),
+        functools.partial(AsyncHandler().hear, 1),
+        functools.partial(AsyncHandler()),
+    ],
+    ids=["async def", "object", "partial", "partial of an object"],
+)
+def test_a_handler_that_nobody_would_await_is_refused_in_every_disguise(handler: Any) -> None:
+    with pytest.raises(ConfigError, match="on_watch_error is called, not awaited: pass a plain"):
         Reflector(ScriptedSource().listwatch, Store(), on_watch_error=handler)
+    reflector = Reflector(ScriptedSource().listwatch, Store())
+    with pytest.raises(ConfigError, match="on_watch_error is called, not awaited: pass a plain"):
+        reflector.set_watch_error_handler(handler)
 
 
 @virtual_time

@@ -7,7 +7,7 @@ import asyncio
 from kinform.informers import ChangeSource, ChangeType
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, informer_of
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, informer_of
 
 
 class TimedRecorder(AsyncRecorder):

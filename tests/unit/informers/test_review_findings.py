@@ -25,8 +25,8 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, virtual_time
-from tests.contract.informer_sources import LoggedSource, informer_of
 from tests.support.answers import pod, pod_list, status
+from tests.support.informer_sources import LoggedSource, informer_of
 from tests.support.scripted_source import STAY, ScriptedSource
 
 

@@ -39,7 +39,7 @@ async def test_no_item_is_overlooked_when_threads_retire_all_the_time(linger: fl
 
     await asyncio.to_thread(hammer)
     ended = Latch()
-    runner.halt(ended)
+    runner.halt(ended.set)
     await ended
 
 
@@ -124,7 +124,7 @@ async def test_a_runner_that_was_halted_before_its_task_began_ends_without_a_cal
     mailbox.put([CHANGE])
     runner.nudge()
     ended = Latch()
-    runner.halt(ended)
+    runner.halt(ended.set)
     assert not ended
     await ended
     assert told == []
@@ -147,7 +147,7 @@ async def test_what_came_while_a_task_was_being_cancelled_is_told_after_a_restar
     mailbox.put([CHANGE])
     runner.nudge()
     await entered.wait()
-    runner.halt(Latch())
+    runner.halt(lambda: None)
     runner.cancel()
     mailbox.put_synced()
     runner.start(loop)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import CacheError, ConfigError
 from kinform.informers import (
     ChangeType,
@@ -22,8 +20,8 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer
-from tests.contract.informer_sources import (
-    QUICK,
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import (
     AsyncRecorder,
     LoggedSource,
     Notes,
@@ -31,22 +29,6 @@ from tests.contract.informer_sources import (
     informer_of,
 )
 from tests.support.waiting import wait_until
-
-MAPS = GVR("", "v1", "configmaps")
-
-
-def config_map(name: str, **labels: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default", "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-
-
-@pytest.fixture
-async def maps(kinform_api: ApiServer) -> AsyncIterator[SharedIndexInformer[Unstructured]]:
-    """An informer of the embedded server's config maps, to be started by the test."""
-    async with Client(kinform_api.config) as client:
-        source = ListWatch.for_resource(client, MAPS, namespace="default")
-        yield SharedIndexInformer(source, options=QUICK)
-
 
 # -- isolation -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from kinform.errors import CacheError, KeyFuncError, ReadOnlyError
 from kinform.informers._changes import DeletedObject
 from kinform.informers.store._resting import AsIs
 from kinform.informers.store._store import Store, Write
-from kinform.objects import Handle, PartialObjectMetadata, Unstructured
+from kinform.objects import PartialObjectMetadata, Unstructured
 from tests.support.objects import pod_tree, record_of
 
 
@@ -311,7 +311,7 @@ def test_memory_is_the_sum_of_what_rests() -> None:
 
 
 def test_a_store_shows_how_much_it_holds_and_not_what() -> None:
-    store: Store[Handle] = Store(Handle)
+    store = Store(Unstructured)
     store.replace([pod()], "3")
     assert repr(store) == "<Store of 1 objects at 3>"
 

@@ -13,7 +13,7 @@ from kinform.informers import Phase, SharedIndexInformer, SyncResult, SyncStatus
 from kinform.informers._sync_result import wait_for_sync
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
-from tests.contract.informer_sources import LoggedSource, informer_of
+from tests.support.informer_sources import LoggedSource, informer_of
 
 
 def status(

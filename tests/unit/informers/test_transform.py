@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import TransformError, TransportError
 from kinform.informers import (
     Backoff,
@@ -23,12 +22,11 @@ from kinform.informers import (
 )
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import ApiServer, faults, virtual_time
-from tests.contract.informer_sources import AsyncRecorder, LoggedSource, Notes, at, informer_of
 from tests.support.answers import pod, pod_list
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import AsyncRecorder, LoggedSource, Notes, at, informer_of
 from tests.support.scripted_source import ScriptedSource
 from tests.support.waiting import wait_until
-
-MAPS = GVR("", "v1", "configmaps")
 
 
 class Stripping:
@@ -45,11 +43,6 @@ class Stripping:
     @property
     def repeated(self) -> list[str]:
         return [version for version, calls in self.calls.items() if calls > 1]
-
-
-def config_map(name: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 @pytest.fixture

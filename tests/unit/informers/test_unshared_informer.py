@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
 from kinform.errors import AlreadyStartedError, ConfigError
 from kinform.informers import DeletedObject, Informer, ListWatch, WatchFailure
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, virtual_time
-from tests.contract.informer_sources import QUICK, LoggedSource, Recorder
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import QUICK, LoggedSource, Recorder
+from tests.support.running import running
 from tests.support.waiting import wait_until
-
-MAPS = GVR("", "v1", "configmaps")
-
-
-@asynccontextmanager
-async def running(informer: Informer[Unstructured]) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(informer.run())
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 async def test_its_handler_is_told_everything_in_order_of_the_server(
     kinform_api: ApiServer,
 ) -> None:
-    def config_map(name: str) -> dict[str, Any]:
-        metadata = {"name": name, "namespace": "default"}
-        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-
     kinform_api.create(config_map("a"))
     lines: list[str] = []
     async with Client(kinform_api.config) as client:

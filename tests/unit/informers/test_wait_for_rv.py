@@ -6,43 +6,30 @@ import asyncio
 import gc
 import threading
 import weakref
-from collections.abc import AsyncIterator
 
 import pytest
 
 from kinform import Client
-from kinform.api import GVR
-from kinform.errors import CacheError
+from kinform.errors import AlreadyStoppedError, CacheError
 from kinform.informers import (
     DynamicSharedInformerFactory,
     Latch,
     ListWatch,
     SharedIndexInformer,
+    wait_for,
 )
 from kinform.informers._awaited_versions import AwaitedVersions, oldest
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
-from tests.contract.informer_sources import QUICK, LoggedSource, informer_of
 from tests.support.answers import pod_list
-
-MAPS = GVR("", "v1", "configmaps")
+from tests.support.config_maps import MAPS, config_map
+from tests.support.informer_sources import QUICK, LoggedSource, informer_of
 
 
 class Part:
     def __init__(self, name: str = "", resource_version: str = "") -> None:
         self.name = name
         self.resource_version = resource_version
-
-
-@pytest.fixture
-async def client(kinform_api: ApiServer) -> AsyncIterator[Client]:
-    async with Client(kinform_api.config) as client:
-        yield client
-
-
-def config_map(name: str, namespace: str = "default") -> dict[str, object]:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 async def test_a_write_can_be_read_when_its_version_has_come(client: Client) -> None:
@@ -170,6 +157,70 @@ async def test_a_source_without_versions_has_none() -> None:
     async with SharedIndexInformer(source) as informer:
         await informer.has_synced
         assert informer.last_sync_resource_version == ""
+
+
+# -- an informer that has stopped ------------------------------------------------------------
+
+NEVER = "informer pods has stopped, and version 9 had not come; start it again"
+
+
+async def test_nobody_waits_for_what_a_stopped_informer_will_never_hear_of() -> None:
+    informer = informer_of(LoggedSource("a"))
+    async with informer:
+        await informer.has_synced
+
+    with pytest.raises(AlreadyStoppedError, match=NEVER):
+        informer.wait_for_rv("9")
+    # What it has heard of before is still there to be read.
+    await informer.wait_for_rv("1")
+
+
+async def test_who_waits_is_told_that_the_informer_has_stopped() -> None:
+    informer = informer_of(LoggedSource("a"))
+    async with informer:
+        await informer.has_synced
+        latch = informer.wait_for_rv("9")
+        waiting = [
+            asyncio.ensure_future(wait_for(latch)),
+            asyncio.ensure_future(asyncio.to_thread(latch.wait, 30)),
+        ]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in waiting)
+
+    for each in waiting:
+        with pytest.raises(AlreadyStoppedError, match=NEVER):
+            await each
+    with pytest.raises(AlreadyStoppedError, match=NEVER):
+        await latch
+    assert not latch
+
+
+async def test_an_informer_that_was_stopped_before_its_first_step_keeps_nobody_waiting() -> None:
+    informer = informer_of(LoggedSource("a"))
+    latch = informer.wait_for_rv("9")
+    informer.start()
+    informer.stop()
+
+    async with asyncio.timeout(20):
+        with pytest.raises(AlreadyStoppedError, match=NEVER):
+            await latch
+
+
+async def test_after_a_restart_versions_can_be_waited_for_again() -> None:
+    source = LoggedSource("a")
+    informer = informer_of(source)
+    async with informer:
+        await informer.has_synced
+        before = informer.wait_for_rv("2")
+    async with informer, asyncio.timeout(20):
+        source.add("b")
+        await informer.wait_for_rv("2")
+    # Who waited in the run before has been told of its end, and that stands.
+    with pytest.raises(AlreadyStoppedError):
+        await before
+
+
+# -- who waits -------------------------------------------------------------------------------
 
 
 def test_who_gave_up_waiting_is_forgotten() -> None:

@@ -217,7 +217,8 @@ def test_a_list_can_be_a_body_for_a_json_patch_is_one() -> None:
 
 
 def test_metadata_is_kept_to_the_byte_and_the_rest_dropped() -> None:
-    kept = JSON.keep_metadata(b'{"spec":{},"metadata":{"name":"a" , "x":1.0},"kind":"Pod"}')
+    codec, kept = JSON.keep_metadata(b'{"spec":{},"metadata":{"name":"a" , "x":1.0},"kind":"Pod"}')
+    assert codec is JSON
     assert b'{"name":"a" , "x":1.0}' in kept
     assert JSON.decode(kept) == {
         "kind": "PartialObjectMetadata",

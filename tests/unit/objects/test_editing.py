@@ -8,7 +8,7 @@ import pytest
 
 from kinform.api import GVK
 from kinform.errors import EncodeError, InvalidNameError
-from kinform.objects import JSON, Handle, PartialObjectMetadata, Unstructured
+from kinform.objects import JSON, PartialObjectMetadata, TreeHandle, Unstructured
 from tests.support.objects import CountingCodec, pod_tree, record_of
 
 
@@ -211,6 +211,6 @@ def test_an_object_is_written_with_the_codec_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("form", [Unstructured, PartialObjectMetadata])
-def test_a_copy_has_the_form_of_its_original(form: type[Handle]) -> None:
+def test_a_copy_has_the_form_of_its_original(form: type[TreeHandle]) -> None:
     assert type(form.over(record_of(pod_tree())).copy()) is form
     assert type(form(pod_tree()).copy()) is form

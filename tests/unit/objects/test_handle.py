@@ -11,7 +11,7 @@ import pytest
 
 from kinform.api import GVK, namespace_key
 from kinform.errors import DecodeError, ReadOnlyError
-from kinform.objects import JSON, FrozenDict, Handle, Record, Unstructured
+from kinform.objects import JSON, FrozenDict, Record, TreeHandle, Unstructured
 from tests.support.objects import POD, CountingCodec, payload_of, pod_tree, record_of
 
 
@@ -179,39 +179,39 @@ def test_what_an_object_says_of_itself_goes_before_what_its_list_says() -> None:
 # -- read-only -------------------------------------------------------------------------------
 
 
-def set_part(handle: Handle) -> None:
+def set_part(handle: TreeHandle) -> None:
     handle["spec"] = {}
 
 
-def delete_part(handle: Handle) -> None:
+def delete_part(handle: TreeHandle) -> None:
     del handle["spec"]
 
 
-def set_name(handle: Handle) -> None:
+def set_name(handle: TreeHandle) -> None:
     handle.name = "x"
 
 
-def set_namespace(handle: Handle) -> None:
+def set_namespace(handle: TreeHandle) -> None:
     handle.namespace = "x"
 
 
-def set_labels(handle: Handle) -> None:
+def set_labels(handle: TreeHandle) -> None:
     handle.labels = {}
 
 
-def set_annotations(handle: Handle) -> None:
+def set_annotations(handle: TreeHandle) -> None:
     handle.annotations = {}
 
 
-def set_resource_version(handle: Handle) -> None:
+def set_resource_version(handle: TreeHandle) -> None:
     handle.resource_version = "1"
 
 
-def set_inside(handle: Handle) -> None:
+def set_inside(handle: TreeHandle) -> None:
     handle["spec"]["containers"][0]["ports"][0]["containerPort"] = 81
 
 
-EDITS: dict[str, Callable[[Handle], object]] = {
+EDITS: dict[str, Callable[[TreeHandle], object]] = {
     "set a part": set_part,
     "delete a part": delete_part,
     "pop": lambda handle: handle.pop("spec"),
@@ -241,7 +241,7 @@ EDITS: dict[str, Callable[[Handle], object]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_every_edit_is_refused_and_told_about_copy(edit: Callable[[Handle], object]) -> None:
+def test_every_edit_is_refused_and_told_about_copy(edit: Callable[[TreeHandle], object]) -> None:
     handle = view()
     with pytest.raises(ReadOnlyError, match=r"copy\(\)"):
         edit(handle)
@@ -249,7 +249,9 @@ def test_every_edit_is_refused_and_told_about_copy(edit: Callable[[Handle], obje
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_the_same_edit_is_fine_on_a_copy_and_stays_there(edit: Callable[[Handle], object]) -> None:
+def test_the_same_edit_is_fine_on_a_copy_and_stays_there(
+    edit: Callable[[TreeHandle], object],
+) -> None:
     handle = view()
     edit(handle.copy())
     assert handle == pod_tree()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinform.api import GVK
-from kinform.objects import JSON, PartialObjectMetadata, Record, Unstructured
+from kinform.objects import PartialObjectMetadata, Record, Unstructured
 from tests.support.objects import CountingCodec, payload_of, pod_tree, record_of
 
 
@@ -43,12 +43,8 @@ def test_a_metadata_view_and_a_whole_view_of_one_record_say_different_things() -
 
 
 def test_what_the_server_sends_as_partial_keeps_its_own_kind() -> None:
-    record = Record.read(JSON.keep_metadata(payload_of(pod_tree())), JSON)
+    record = record_of(pod_tree()).only_metadata()
     partial = PartialObjectMetadata.over(record)
     assert partial.gvk == GVK.of("meta.k8s.io/v1", "PartialObjectMetadata")
     assert partial["metadata"] == pod_tree()["metadata"]
     assert repr(partial).startswith("<PartialObjectMetadata meta.k8s.io/v1/PartialObjectMetadata")
-
-
-def test_the_forms_have_names_of_their_own() -> None:
-    assert (PartialObjectMetadata.form, Unstructured.form) == ("metadata", "unstructured")

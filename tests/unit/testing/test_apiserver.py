@@ -155,24 +155,6 @@ async def test_objects_and_lists_can_be_yaml(kinform_api: ApiServer) -> None:
     assert b"kind: ConfigMapList\n" in many.body
 
 
-async def test_protobuf_is_offered_to_nobody(kinform_api: ApiServer) -> None:
-    kinform_api.create(_map("a"))
-    protobuf = "application/vnd.kubernetes.protobuf"
-
-    fallback = await raw_http.ask(
-        kinform_api.url, f"{MAPS}/a", headers={"Accept": f"{protobuf},application/json"}
-    )
-    alone = await raw_http.ask(kinform_api.url, f"{MAPS}/a", headers={"Accept": protobuf})
-    sent = await raw_http.ask(
-        kinform_api.url, MAPS, method="POST", headers={"Content-Type": protobuf}, body=b"k8s\0"
-    )
-
-    assert fallback.headers["content-type"] == "application/json"
-    assert alone.status == 406
-    assert sent.status == 415
-    assert sent.json()["message"].endswith("include: application/json, application/yaml")
-
-
 async def test_a_table_is_answered_with_objects_if_those_are_accepted(
     kinform_api: ApiServer,
 ) -> None:

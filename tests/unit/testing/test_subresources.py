@@ -81,7 +81,7 @@ async def test_a_service_account_has_tokens(kinform_api: ApiServer) -> None:
     assert missing == 404
 
 
-@pytest.mark.parametrize("subresource", ["log", "proxy"])
+@pytest.mark.parametrize("subresource", ["log", "proxy", "proxy/a/b"])
 async def test_what_needs_a_node_is_not_implemented(api: ApiServer, subresource: str) -> None:
     answer = await raw_http.ask(api.url, f"{POD}/{subresource}")
 

@@ -436,3 +436,17 @@ async def test_each_stream_has_its_own_connection(serve: Serve, connect: Connect
     assert server.connections == 20
     await transport.close()
     await wait_until(lambda: not server.tasks)
+
+
+@streams
+async def test_a_name_that_no_server_can_have_is_named_and_nothing_left_open(
+    serve: Serve, connect: Connect
+) -> None:
+    authority = trustme.CA()
+    server = await serve(answer(), context=server_context(authority))
+    transport = connect(
+        server, certificate_authority=pem_of(authority), tls_server_name=".internal"
+    )
+    with pytest.raises(TransportError, match=r"'\.internal' cannot be the name of a server"):
+        await transport.send(WATCH)
+    gc.collect()

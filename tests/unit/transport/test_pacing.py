@@ -47,14 +47,35 @@ async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
 
 
 @virtual_time
-async def test_a_busy_watch_is_not_delayed() -> None:
+async def test_what_comes_now_and_then_is_read_at_once() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pacing = Pacing(_Transport(ours))
-        for _ in range(1000):  # ten megabytes a second
-            pacing.read(100 * 1024)
-            await asyncio.sleep(0.01)
+        for _ in range(1000):  # two hundred changes a second
+            pacing.read(20 * 1024)
+            await asyncio.sleep(0.005)
             assert _low_water(ours) == 1
+
+
+@virtual_time
+async def test_hundreds_of_changes_a_second_are_read_a_few_at_a_time_until_they_ebb_away() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pacing = Pacing(_Transport(ours))
+        for _ in range(30):  # five hundred a second
+            pacing.read(10 * 1024)
+            await asyncio.sleep(0.002)
+        assert _low_water(ours) == LARGE
+        for _ in range(100):  # the same, read together
+            pacing.read(25 * 1024)
+            assert _low_water(ours) == LARGE
+            await asyncio.sleep(0.005)
+            assert _low_water(ours) == 1
+        for _ in range(10):  # fifty a second
+            pacing.read(10 * 1024)
+            await asyncio.sleep(0.02)
+        pacing.read(10 * 1024)
+        assert _low_water(ours) == 1
 
 
 async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> None:

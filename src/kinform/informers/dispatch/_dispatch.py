@@ -71,10 +71,20 @@ class Dispatcher(Generic[T]):
         """Those that are told of changes now. Any thread."""
         return tuple(Registration(each) for each in self._subscriptions if not each.is_removed)
 
+    def free_name(self, name: str) -> str:
+        """Statistics and metrics go by name, so that no two handlers may share one. Any thread."""
+        taken = {each.name for each in self.registrations}
+        free, number = name, 1
+        while self._full_name(free) in taken:
+            number += 1
+            free = f"{name} ({number})"
+        return free
+
     def add(
         self,
         options: HandlerOptions[T],
         *,
+        wake: Callable[[Any], T] | None = None,
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> Registration[T]:
@@ -82,6 +92,7 @@ class Dispatcher(Generic[T]):
 
         Args:
             options: The handler, and how it wants to be told.
+            wake: Makes the handles that this one gets, if it wants others.
             replay: The store as it is now; whoever calls sees to it that no change falls between.
             synced: The replay is all there is: the handler has synced when it has been told.
         """
@@ -89,7 +100,7 @@ class Dispatcher(Generic[T]):
         mailbox = mailbox_for(options.policy, options.capacity)
         outcomes = self._outcomes(options.name or callbacks.name)
         has_synced = Latch(f"{outcomes.name} has synced")
-        lens = Lens(self._wake, options.filter)
+        lens = Lens(wake or self._wake, options.filter)
         teller = Teller(
             callbacks,
             lens=lens,
@@ -110,6 +121,7 @@ class Dispatcher(Generic[T]):
         self,
         options: SubscriptionOptions[T],
         *,
+        wake: Callable[[Any], T] | None = None,
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> EventStream[T]:
@@ -119,7 +131,7 @@ class Dispatcher(Generic[T]):
         has_synced = Latch(f"{outcomes.name} has synced")
         inbox = Inbox(mailbox, has_synced)
         subscription = self._subscribe(options, mailbox, inbox, outcomes, has_synced)
-        stream = EventStream(subscription, inbox, Lens(self._wake, options.filter))
+        stream = EventStream(subscription, inbox, Lens(wake or self._wake, options.filter))
         self._admit(subscription, replay, synced=synced)
         return stream
 
@@ -209,9 +221,8 @@ class Dispatcher(Generic[T]):
         running: dict[Subscription, Latch] = {}
         for subscription in subscriptions:
             ended = Latch(f"{subscription.name} has ended")
-            subscription.halt(ended)
-            if not subscription.runner.is_current():
-                running[subscription] = ended
+            subscription.halt(ended.set)
+            running[subscription] = ended
         try:
             await _all_set(running, _FINISH)
         finally:
@@ -247,7 +258,10 @@ class Dispatcher(Generic[T]):
         return measure
 
     def _outcomes(self, name: str) -> Outcomes:
-        return Outcomes(f"{self._name}/{name}" if self._name else name, self._on_error)
+        return Outcomes(self._full_name(name), self._on_error)
+
+    def _full_name(self, name: str) -> str:
+        return f"{self._name}/{name}" if self._name else name
 
     def _subscribe(
         self,
@@ -264,6 +278,7 @@ class Dispatcher(Generic[T]):
             outcomes=outcomes,
             has_synced=has_synced,
             on_removed=self._dismiss,
+            on_stopped=self._forget,
         )
 
     def _admit(
@@ -280,7 +295,7 @@ class Dispatcher(Generic[T]):
                 subscription.start(self._loop)
         if self._is_stopped and self._loop is None:
             # Too late for that run: a stream ends, a handler waits for the next one.
-            subscription.halt(Latch())
+            subscription.halt(lambda: None)
 
     def _dismiss(self, subscription: Subscription) -> None:
         self._metrics.handler_removed(self._name, subscription.name)
@@ -289,10 +304,12 @@ class Dispatcher(Generic[T]):
                 each for each in self._subscriptions if each is not subscription
             )
             # Its callback may be running: a stop waits for it as for the others.
-            self._leaving = (
-                *(each for each in self._leaving if not each.stopped),
-                subscription,
-            )
+            self._leaving += (subscription,)
+
+    def _forget(self, subscription: Subscription) -> None:
+        """It was removed, and its last callback has returned: hold on to its handler no more."""
+        with self._lock:
+            self._leaving = tuple(each for each in self._leaving if each is not subscription)
 
     def _present(self) -> tuple[Subscription, ...]:
         """All but those that were garbage; these cannot take themselves off the list."""

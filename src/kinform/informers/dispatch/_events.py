@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -67,11 +68,11 @@ class Inbox(Runner):
         self.look_for_synced()
         self._launch()
 
-    def halt(self, ended: Latch) -> None:
+    def halt(self, ended: Callable[[], None]) -> None:
         # An iteration that has ended must not go on when the informer starts again.
         self._mailbox.close()
         self._launch()
-        ended.set()
+        ended()
 
     def look_for_synced(self) -> None:
         """Before the marker itself is taken: nothing else is left to be."""

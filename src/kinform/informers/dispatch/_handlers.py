@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
+from kinform.informers._callables import is_async_callable
 from kinform.informers._changes import DeletedObject
 from kinform.informers.dispatch._lens import Filter
 from kinform.informers.dispatch._mailbox import Policy
@@ -165,15 +166,6 @@ def _without_flag(on_add: Callable[[T], object]) -> Callable[[T, bool], object]:
         return on_add(obj)
 
     return on_add_of_a_keyword
-
-
-def is_async_callable(callback: Callable[..., object]) -> bool:
-    """Whether calling it gives something to await; partials and callable objects included."""
-    while isinstance(callback, functools.partial):
-        callback = callback.func
-    if inspect.iscoroutinefunction(callback):
-        return True
-    return inspect.iscoroutinefunction(type(callback).__call__)
 
 
 def _name_of(thing: object) -> str:

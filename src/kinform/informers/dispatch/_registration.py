@@ -56,6 +56,7 @@ class Subscription:
         outcomes: Outcomes,
         has_synced: Latch,
         on_removed: Callable[[Subscription], None],
+        on_stopped: Callable[[Subscription], None],
     ) -> None:
         self.name = outcomes.name
         self.wants_unchanged = options.unchanged_updates
@@ -67,6 +68,7 @@ class Subscription:
         self.has_synced = has_synced
         self.stopped = Latch(f"{self.name} has stopped")
         self._on_removed = on_removed
+        self._on_stopped = on_stopped
         self._lock = threading.Lock()
         self._is_removed = False
 
@@ -101,8 +103,8 @@ class Subscription:
         self.next_resync = now + self.resync_period
         self.put(changes)
 
-    def halt(self, ended: Latch) -> None:
-        """Tell nothing more; ``ended`` is set when the running callback, if any, has returned.
+    def halt(self, ended: Callable[[], None]) -> None:
+        """Tell nothing more; ``ended`` is called when no callback runs any more.
 
         What waits stays: after a restart the handler goes on where it was, and misses nothing.
         """
@@ -116,7 +118,7 @@ class Subscription:
             self._is_removed = True
         self.mailbox.close()
         self._on_removed(self)
-        self.runner.halt(self.stopped)
+        self.runner.halt(self._stop)
 
     def stats(self) -> HandlerStats:
         return HandlerStats(
@@ -127,6 +129,10 @@ class Subscription:
             failed=self.outcomes.failed,
             last_error=self.outcomes.last_error,
         )
+
+    def _stop(self) -> None:
+        self._on_stopped(self)
+        self.stopped.set()
 
 
 class Registration(Generic[T]):

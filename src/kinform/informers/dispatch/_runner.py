@@ -14,7 +14,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 
-from kinform.informers._latch import Latch
 from kinform.informers._waking import wake
 from kinform.informers.dispatch._mailbox import Item, Mailbox
 
@@ -43,7 +42,7 @@ class Runner(ABC):
         self._lock = threading.Lock()
         self._is_allowed = False
         self._is_active = False
-        self._ended: list[Latch] = []
+        self._ended: list[Callable[[], None]] = []
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Consume from now on."""
@@ -65,22 +64,18 @@ class Runner(ABC):
             self._is_active = True
         self._launch()
 
-    def halt(self, ended: Latch) -> None:
-        """Tell nothing more; ``ended`` is set when the running callback, if any, has returned."""
+    def halt(self, ended: Callable[[], None]) -> None:
+        """Tell nothing more; ``ended`` is called when no callback runs any more."""
         with self._lock:
             self._is_allowed = False
             if self._is_active:
                 self._ended.append(ended)
                 self._rouse()
                 return
-        ended.set()
+        ended()
 
     def cancel(self) -> None:  # noqa: B027 - a thread cannot be cancelled, and that is all right
         """Interrupt the running callback, if that is possible. On the loop's thread."""
-
-    def is_current(self) -> bool:
-        """Whether it is the consumer itself that asks."""
-        return False
 
     def join(self) -> None:  # noqa: B027 - a task that has ended leaves nothing behind
         """After ``ended``: wait for what little is left."""
@@ -89,11 +84,11 @@ class Runner(ABC):
         """The consumer is over."""
         with self._lock:
             ended = self._resign()
-        for latch in ended:
-            latch.set()
+        for tell in ended:
+            tell()
 
-    def _resign(self) -> list[Latch]:
-        """From here on another consumer may begin; the latches are to be set. Under the lock."""
+    def _resign(self) -> list[Callable[[], None]]:
+        """From here on another consumer may begin; these are to be called. Under the lock."""
         self._is_active = False
         ended, self._ended = self._ended, []
         return ended
@@ -129,7 +124,7 @@ class ThreadRunner(Runner):
         self._last: threading.Thread | None = None
 
     def join(self) -> None:
-        # Its last act was to set the latch; this is about the few instructions after that.
+        # Its last act was to say so; this is about the few instructions after that.
         if self._last is not None:
             self._last.join(timeout=0.2)
 
@@ -162,8 +157,8 @@ class ThreadRunner(Runner):
             if self._is_allowed and self._mailbox:
                 return True
             ended = self._resign()
-        for latch in ended:
-            latch.set()
+        for tell in ended:
+            tell()
         return False
 
     def _rouse(self) -> None:
@@ -194,9 +189,6 @@ class TaskRunner(Runner):
         if self._task is not None:
             self._was_interrupted = True
             self._task.cancel()
-
-    def is_current(self) -> bool:
-        return self._task is not None and self._task is asyncio.current_task()
 
     def _adopt(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

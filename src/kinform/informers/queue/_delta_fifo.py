@@ -177,11 +177,6 @@ class DeltaFIFO(Generic[T]):
         return len(self._entries)
 
     @property
-    def depth(self) -> int:
-        """How many entries wait: ``len``, as a number to watch."""
-        return len(self._entries)
-
-    @property
     def is_closed(self) -> bool:
         return self._closed
 

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
+from kinform.informers._transforms import RecordTransform, steps_of
 from kinform.informers.reflector._quarantine import Quarantine
 from kinform.informers.store._resting import Handles
 from kinform.informers.store._store import Store
@@ -22,6 +23,7 @@ Transform = Callable[[T], T | None]
 
 It gets an editable object of its own, and may edit it in place or return another. It runs once
 per version of an object. Leave the name, the namespace, the uid and the version as they are.
+A ``RecordTransform`` gets the bytes instead, and is spared the decoding.
 """
 
 
@@ -56,7 +58,7 @@ class Admission(Generic[T]):
     ) -> None:
         self._form = form
         self._expected_kind = expected_kind
-        self._transform = transform
+        self._steps = [self._step(each) for each in steps_of(transform)]
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         # What a list that broke off had transformed already, for the next attempt at it.
@@ -75,7 +77,7 @@ class Admission(Generic[T]):
 
     def admit(self, record: Record) -> T | None:
         """The object for the store; ``None`` if it went to quarantine."""
-        if self._transform is None:
+        if not self._steps:
             if self.quarantine:
                 self.quarantine.release(record.head.key)
             return self._form.over(record)
@@ -96,7 +98,7 @@ class Admission(Generic[T]):
             self.quarantine.release(key)
             return self._form.over(known)
         admitted = self.admit(record)
-        if admitted is not None and self._transform is not None and admitted.record is not None:
+        if admitted is not None and self._steps and admitted.record is not None:
             self._prepared[key] = admitted.record
         return admitted
 
@@ -121,26 +123,22 @@ class Admission(Generic[T]):
         same = new.resource_version == old.resource_version and new.uid == old.uid
         return known if same and new.resource_version else None
 
+    def _step(self, transform: Transform[T]) -> Callable[[Record], Record]:
+        asked: object = transform
+        if isinstance(asked, RecordTransform):
+            return asked.transform_record
+        return lambda record: self._edited(record, transform)
+
     def _transformed(self, record: Record) -> Record:
         key = record.head.key
-        assert self._transform is not None
         try:
-            editable = self._form.over(record).copy()
-            result = self._transform(editable)
-            result = editable if result is None else result
-            if not isinstance(result, Handle):
+            admitted = record
+            for step in self._steps:
+                admitted = step(admitted)
+            if admitted.head is not record.head and _identity(admitted) != _identity(record):
                 raise TransformError(
-                    f"the transform returned a {type(result).__name__} for {key!r}; "
-                    "edit the object it gets, or return an object",
-                    key=key,
-                )
-            admitted = result.record
-            if admitted is None:
-                admitted = Record.read(result.to_bytes(), JSON, default_gvk=record.gvk)
-            if _identity(admitted) != _identity(record):
-                raise TransformError(
-                    f"the transform changed who {key!r} is; leave its name, namespace, uid and "
-                    "resourceVersion as they are",
+                    f"the transform changed who {key!r} is; leave its kind, name, namespace, uid "
+                    "and resourceVersion as they are",
                     key=key,
                 )
             return admitted
@@ -148,6 +146,21 @@ class Admission(Generic[T]):
             raise
         except Exception as error:  # a transform is the user's code
             raise TransformError(f"the transform failed on {key!r}: {error}", key=key) from error
+
+    def _edited(self, record: Record, transform: Transform[T]) -> Record:
+        """What a transform makes of an editable copy."""
+        editable = self._form.over(record).copy()
+        result = transform(editable)
+        result = editable if result is None else result
+        if not isinstance(result, Handle):
+            raise TransformError(
+                f"the transform returned a {type(result).__name__} for {record.head.key!r}; "
+                "edit the object it gets, or return an object",
+                key=record.head.key,
+            )
+        if result.record is not None:
+            return result.record
+        return Record.read(result.to_bytes(), JSON, default_gvk=record.gvk)
 
     def _put_away(
         self,
@@ -167,6 +180,6 @@ def records_of(store: object) -> KnownRecords | None:
     return None
 
 
-def _identity(record: Record) -> tuple[str, str, str]:
+def _identity(record: Record) -> tuple[GVK, str, str, str]:
     head = record.head
-    return head.key, head.uid, head.resource_version
+    return record.gvk, head.key, head.uid, head.resource_version

@@ -24,16 +24,13 @@ class Backoff:
         self._factor = factor
         self._cap = cap
         self._next = base
-        self.failures = 0
 
     def next(self, *, patience: float = 1.0, at_least: float | None = None) -> float:
         """The next delay. ``patience`` stretches it; it is never below ``at_least``."""
         delay = self._next * patience
         self._next = min(self._next * self._factor, self._cap)
-        self.failures += 1
         return max(delay * (1 + random.random()), at_least or 0.0)
 
     def reset(self) -> None:
         """Start anew: all is well."""
         self._next = self._base
-        self.failures = 0

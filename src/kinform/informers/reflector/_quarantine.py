@@ -39,8 +39,6 @@ class Quarantine(Mapping[str, QuarantinedObject]):
     def __init__(self) -> None:
         self._objects: dict[str, QuarantinedObject] = {}
         self._nameless = 0
-        self.total = 0
-        """How many objects have ever come here."""
 
     def __getitem__(self, key: str) -> QuarantinedObject:
         return self._objects[key]
@@ -78,7 +76,6 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         bad = QuarantinedObject(key, resource_version, error, payload)
         self._objects.pop(key, None)
         self._objects[key] = bad
-        self.total += 1
         if len(self._objects) > _MOST_KEPT:
             del self._objects[next(iter(self._objects))]
         return bad

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import math
 import random
@@ -20,6 +19,7 @@ from kinform.errors import (
     VeryShortWatchError,
     WatchError,
 )
+from kinform.informers._callables import check_plain
 from kinform.informers.reflector._admission import Admission, records_of
 from kinform.informers.reflector._collecting import Collecting
 from kinform.informers.reflector._open_watch import Cadence, OpenWatch
@@ -173,12 +173,9 @@ class Reflector(Generic[T]):
         """Whom to tell of every lost connection and refusal; called on the loop, so be short.
 
         Raises:
-            ConfigError: It is a coroutine function, which nobody would await.
+            ConfigError: It is async, and nobody would await it.
         """
-        if inspect.iscoroutinefunction(handler):
-            raise ConfigError(
-                "on_watch_error is called, not awaited: pass a plain function (it may start a task)"
-            )
+        check_plain("on_watch_error", handler)
         self._recovery.on_error = handler
 
     # -- the machine -------------------------------------------------------------------------
@@ -349,22 +346,16 @@ class Reflector(Generic[T]):
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
         self._admission.list_finished(collecting.unreadable, namespace=self._source.namespace)
         vitals = self._vitals
-        now = vitals.clock()
         if vitals.synced:
             reason = self._relist_reason or "unknown"
             vitals.relists[reason] += 1
             self._metrics.relisted(self.name, reason)
+        vitals.listed(version, mode)
         self._relist_reason = ""
-        vitals.synced = True
-        vitals.mode = mode
-        vitals.resource_version = version
-        vitals.contact_at = vitals.list_at = now
-        vitals.attempts = 0
         self._version_unusable = False
-        vitals.moved = False
         self._just_listed = True
         self._recovery.synced()
-        self._metrics.list_finished(self.name, now - started, count)
+        self._metrics.list_finished(self.name, vitals.clock() - started, count)
         logger.debug("%s: %d objects by %s at %s", self.name, count, mode.value, version)
 
     # -- watching ----------------------------------------------------------------------------

@@ -116,6 +116,15 @@ class Vitals:
             self.phase = phase
             self.phase_since = self.clock()
 
+    def listed(self, version: str, mode: SyncMode) -> None:
+        """A complete state is in the store."""
+        self.synced = True
+        self.mode = mode
+        self.resource_version = version
+        self.contact_at = self.list_at = self.clock()
+        self.attempts = 0
+        self.moved = False
+
     def failed(self, error: KinformError) -> None:
         self.attempts += 1
         self.last_error = error

@@ -5,17 +5,31 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from kinform.api import GVR, ApiResource, FieldSelector, LabelSelector, ListOptions
-from kinform.client import Fields, Frame, Labels, ObjectList, Resource, Verbs, Watch
+from kinform.client import (
+    Client,
+    Fields,
+    Frame,
+    Labels,
+    MetadataVerbs,
+    ObjectList,
+    Resource,
+    ResourceOrModel,
+    Verbs,
+    Watch,
+    place_of,
+)
 from kinform.errors import ConfigError
 from kinform.informers.sources._list_shapes import read_page
 from kinform.informers.sources._off_loop import call_off_loop
 from kinform.informers.sources._watch_shapes import foreign_errors, open_batches
-from kinform.objects import Handle, Unstructured
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
 
 T = TypeVar("T", bound=Handle)
+H = TypeVar("H", bound=Handle)
+M = TypeVar("M", bound=TypedObject)
 S = TypeVar("S")
 
 Asked = Callable[[ListOptions], object]
@@ -23,6 +37,15 @@ Asked = Callable[[ListOptions], object]
 
 TweakListOptions = Callable[[ListOptions], ListOptions]
 """Changes the options of every list and every watch: ``return options.replace(...)``."""
+
+
+class ForResourceOptions(TypedDict, total=False):
+    """The options of ``ListWatch.for_resource``."""
+
+    namespace: str | None
+    labels: Labels
+    fields: Fields
+    tweak_list_options: TweakListOptions | None
 
 
 class ListWatch(Generic[T]):
@@ -87,34 +110,56 @@ class ListWatch(Generic[T]):
         self.resource: GVR | str | None = None
         self.namespace: str | None = None
 
+    @overload
+    @classmethod
+    def for_resource(
+        cls, client: Client, resource: type[M], **options: Unpack[ForResourceOptions]
+    ) -> ListWatch[M]: ...
+    @overload
     @classmethod
     def for_resource(
         cls,
-        client: Verbs[T],
-        resource: Resource,
+        client: MetadataVerbs,
+        resource: type[TypedObject],
+        **options: Unpack[ForResourceOptions],
+    ) -> ListWatch[PartialObjectMetadata]: ...
+    @overload
+    @classmethod
+    def for_resource(
+        cls, client: Verbs[H], resource: Resource, **options: Unpack[ForResourceOptions]
+    ) -> ListWatch[H]: ...
+    @classmethod
+    def for_resource(
+        cls,
+        client: Verbs[Any],
+        resource: ResourceOrModel,
         *,
         namespace: str | None = None,
         labels: Labels = "",
         fields: Fields = "",
         tweak_list_options: TweakListOptions | None = None,
-    ) -> ListWatch[T]:
-        """What a client finds of a resource. A busy server's refusals are raised, not waited out.
+    ) -> ListWatch[Any]:
+        """What a client finds of a resource, or of the class of its objects.
+
+        A busy server's refusals are raised, not waited out.
 
         Raises:
+            InvalidNameError: The class has no resource of its own.
             SelectorError: A selector is not legal.
         """
+        place, verbs = place_of(resource), _view(client, resource)
 
-        async def page(options: ListOptions) -> ObjectList[T]:
-            return await client.page(resource, options, namespace=namespace, retry=False)
+        async def page(options: ListOptions) -> ObjectList[Any]:
+            return await verbs.page(place, options, namespace=namespace, retry=False)
 
-        async def watch(options: ListOptions) -> Watch[T]:
-            return client.watch(resource, options, namespace=namespace, retry=False)
+        async def watch(options: ListOptions) -> Watch[Any]:
+            return verbs.watch(place, options, namespace=namespace, retry=False)
 
-        found = resource.gvr if isinstance(resource, ApiResource) else resource
-        source = cls(
+        found = place.gvr if isinstance(place, ApiResource) else place
+        source: ListWatch[Any] = cls(
             page,
             watch,
-            form=client.form,
+            form=verbs.form,
             name=f"{found} in {namespace}" if namespace else str(found),
             tweak_list_options=tweak_list_options,
             supports_streaming=True,
@@ -195,6 +240,13 @@ class ListWatch(Generic[T]):
                 f"{type(tweaked).__name__}; options are frozen: return options.replace(...)"
             )
         return tweaked
+
+
+def _view(client: Verbs[Any], resource: ResourceOrModel) -> Verbs[Any]:
+    """A client gives objects of the class it is asked by; ``client.metadata`` has its own form."""
+    if isinstance(client, Client) and isinstance(resource, type):
+        return client.view(resource)
+    return client
 
 
 def _both(own: S, asked: S) -> S | str:

@@ -49,7 +49,7 @@ namespace_index = HeadIndex(lambda head: (head.namespace,))
 
 owner_index = HeadIndex(
     lambda head: head.owner_uids,
-    lambda obj: [owner.get("uid", "") for owner in obj.owner_references],
+    lambda obj: [owner.get("uid", "") for owner in obj.get_path("metadata.ownerReferences") or ()],
 )
 """By the uids of all owners."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,12 +9,18 @@ from kinform.errors import ApiError, BadRequestError
 from kinform.testing import _status
 from kinform.testing._list import decode_token, encode_token
 from kinform.testing._seams import Call, Sink
-from kinform.testing.faults._fault import LIST, WATCH, Fault, Hooks, starts_with_initial_events
+from kinform.testing.faults._fault import (
+    ENCODINGS,
+    LIST,
+    WATCH,
+    Fault,
+    Hooks,
+    starts_with_initial_events,
+)
 
 # In a token, as the server writes it: go on with whatever there is now.
 _NEWEST = -1
 _TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-_JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
 
 
 def answer(
@@ -27,19 +32,21 @@ def answer(
     name: str = "",
 ) -> Fault:
     """Any answer at all. ``close`` says ``Connection: close`` and does it."""
-    head = {**(headers or {}), "Content-Length": str(len(body))}
-    if close:
-        head["Connection"] = "close"
+    head = {**(headers or {}), **({"Connection": "close"} if close else {})}
 
     async def send(call: Call, sink: Sink) -> bool:
-        await sink.start(code, head)
-        await sink.write(body)
-        await sink.finish()
+        await _send(sink, code, head, body)
         if close:
             sink.cut()
         return True
 
     return Fault(name or f"answer {code}", lambda call, hits: Hooks(before=send), answers=True)
+
+
+async def _send(sink: Sink, code: int, headers: Mapping[str, str], body: bytes) -> None:
+    await sink.start(code, {**headers, "Content-Length": str(len(body))})
+    await sink.write(body)
+    await sink.finish()
 
 
 def status(
@@ -51,24 +58,30 @@ def status(
     retry_after: int | None = None,
     pretty: bool = False,
 ) -> Fault:
-    """Any ``Status``. ``retry_after`` goes into the header and into the details.
+    """Any ``Status``, in the form that the client asked for.
 
-    ``pretty`` spreads it over many lines, as the server does for browsers and curl.
+    ``retry_after`` goes into the header and into the details.
+    ``pretty`` spreads JSON over many lines, as the server does for browsers and curl.
     """
     error = ApiError(message, code=code, reason=reason, details=details, retry_after=retry_after)
     return _refusal(error, name=f"status {code}", pretty=pretty)
 
 
 def _refusal(error: ApiError, *, name: str, pretty: bool = False) -> Fault:
-    headers = dict(_JSON)
+    headers = {"Cache-Control": "no-cache, private"}
     if error.retry_after is not None:
         seconds = int(error.retry_after)
         headers["Retry-After"] = str(seconds)
         error.details = {**error.details, "retryAfterSeconds": seconds}
     body = _status.failure_body(error)
-    if pretty:
-        body = json.dumps(json.loads(body), indent=2).encode()
-    return answer(error.code, body + b"\n", headers=headers, name=name)
+
+    async def send(call: Call, sink: Sink) -> bool:
+        encoding = ENCODINGS.errors(call.headers.get("Accept", ""), pretty=pretty)
+        head = {"Content-Type": encoding.content_type, **headers}
+        await _send(sink, error.code, head, encoding.body(body))
+        return True
+
+    return Fault(name, lambda call, hits: Hooks(before=send), answers=True)
 
 
 def unauthorized() -> Fault:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from kinform.testing._http import gzip_member
+from kinform.testing._negotiation import PROTOBUF
 from kinform.testing._seams import Call, Sink
 from kinform.testing.faults._fault import Fault, Hooks, SinkAround
 
@@ -54,8 +55,8 @@ def delay_body(seconds: float) -> Fault:
 
 
 def delay_events(seconds: float) -> Fault:
-    """Let the client wait before each line of the answer."""
-    return _around("delay events", lambda sink: _DelayedLines(sink, seconds))
+    """Let the client wait before each event of a watch, and each line of any other answer."""
+    return _around("delay events", lambda sink: _DelayedEvents(sink, seconds))
 
 
 def stall_after(size: int) -> Fault:
@@ -123,15 +124,28 @@ class _DelayedBody(SinkAround):
         await asyncio.sleep(self._seconds)
 
 
-class _DelayedLines(SinkAround):
+class _DelayedEvents(SinkAround):
     def __init__(self, sink: Sink, seconds: float) -> None:
         super().__init__(sink)
         self._seconds = seconds
+        self._framed = False
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        self._framed = headers.get("Content-Type", "") == f"{PROTOBUF};stream=watch"
+        await super().start(status, headers)
 
     async def write(self, data: bytes) -> None:
-        for line in data.splitlines(keepends=True):
+        for event in _frames(data) if self._framed else data.splitlines(keepends=True):
             await asyncio.sleep(self._seconds)
-            await super().write(line)
+            await super().write(event)
+
+
+def _frames(data: bytes) -> Iterator[bytes]:
+    """Each with its length in front; the last may be cut off."""
+    while data:
+        end = 4 + int.from_bytes(data[:4], "big")
+        yield data[:end]
+        data = data[end:]
 
 
 class _FirstBytes(SinkAround):

@@ -1,4 +1,4 @@
-"""Watches that say the wrong thing: errors, silence, early ends, broken and huge lines."""
+"""Watches that say the wrong thing: errors, silence, early ends, broken and huge events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from kinform.errors import ApiError, ConfigError
 from kinform.testing import _status
-from kinform.testing._seams import Call, FrameFilter, Sink, WatchFrame
-from kinform.testing.faults._fault import WATCH, Fault, Hooks, SinkAround
+from kinform.testing._seams import Call, EventEncoding, FrameFilter, Sink, WatchFrame
+from kinform.testing.faults._fault import ENCODINGS, WATCH, Fault, Hooks, SinkAround
 from kinform.testing.faults._frames import edited, encode, is_bookmark
 
 
@@ -17,8 +17,25 @@ from kinform.testing.faults._frames import edited, encode, is_bookmark
 class RawFrame(WatchFrame):
     """Bytes that go out as they are, in place of an event."""
 
-    def encode(self) -> bytes:
+    def encode(self, encoding: EventEncoding) -> bytes:
         return self.object
+
+
+@dataclass(frozen=True, slots=True)
+class _HalfFrame(WatchFrame):
+    """The first half of an event."""
+
+    def encode(self, encoding: EventEncoding) -> bytes:
+        whole = encoding.event(self.type.encode(), self.object)
+        return whole[: len(whole) // 2]
+
+
+@dataclass(frozen=True, slots=True)
+class _GarbageFrame(WatchFrame):
+    """What is no event, sent as if it were one."""
+
+    def encode(self, encoding: EventEncoding) -> bytes:
+        return encoding.frame(self.object)
 
 
 def error_event(
@@ -40,16 +57,17 @@ def _error_instead(name: str, body: bytes, *, after: int) -> Fault:
     error = WatchFrame("ERROR", body, final=True)
     if after:
         return _at_event(name, after, lambda frame: (error,))
-    return _whole_stream(name, error.encode())
+    return _whole_stream(name, error)
 
 
-def _whole_stream(name: str, body: bytes) -> Fault:
-    """A watch that is answered at once with these bytes and a clean end."""
+def _whole_stream(name: str, *frames: WatchFrame) -> Fault:
+    """A watch that is answered at once with these events and a clean end."""
 
     async def before(call: Call, sink: Sink) -> bool:
-        await sink.start(200, {"Content-Type": "application/json"})
-        if body:
-            await sink.write(body)
+        encoding = ENCODINGS.stream(call.headers.get("Accept", ""), custom=call.custom)
+        await sink.start(200, {"Content-Type": encoding.watch_type})
+        for frame in frames:
+            await sink.write(frame.encode(encoding))
         await sink.finish()
         return True
 
@@ -85,7 +103,7 @@ def close_silently(*, after: int = 0) -> Fault:
     """End the watch cleanly and say nothing: how some proxies hide a 410."""
 
     if not after:
-        return _whole_stream("close silently", b"")
+        return _whole_stream("close silently")
     return Fault(
         "close silently", lambda call, hits: Hooks(frames=_ending_after(after)), verbs=WATCH
     )
@@ -125,7 +143,7 @@ def cut_after_events(count: int) -> Fault:
 
 
 def cut_inside_event(*, after: int = 0) -> Fault:
-    """Send ``after`` events and half of the next, then break the connection off mid-line."""
+    """Send ``after`` events and half of the next, then break the connection off mid-event."""
     return _half_an_event("cut inside event", after, sink=True)
 
 
@@ -136,8 +154,7 @@ def end_inside_event(*, after: int = 0) -> Fault:
 
 def _half_an_event(name: str, after: int, *, sink: bool) -> Fault:
     def half(frame: WatchFrame) -> Iterable[WatchFrame]:
-        line = frame.encode()
-        return (RawFrame(frame.type, line[: len(line) // 2], final=True),)
+        return (_HalfFrame(frame.type, frame.object, final=True),)
 
     whole = _at_event(name, after, half)
     if not sink:
@@ -148,7 +165,7 @@ def _half_an_event(name: str, after: int, *, sink: bool) -> Fault:
 
 
 def malformed_event(*, after: int = 0) -> Fault:
-    """An event whose object is not JSON; the stream goes on after it."""
+    """An event whose object does not decode; the stream goes on after it."""
     broken = b'{"metadata":{"name":"broken","labels":{'
     return _at_event(
         "malformed event", after, lambda frame: (WatchFrame("MODIFIED", broken), frame)
@@ -156,8 +173,8 @@ def malformed_event(*, after: int = 0) -> Fault:
 
 
 def garbage_line(line: bytes = b"\x00\xffnot json at all\n", *, after: int = 0) -> Fault:
-    """A line that is no event; the stream goes on after it."""
-    return _at_event("garbage line", after, lambda frame: (RawFrame("", line), frame))
+    """A line, or in protobuf a frame, that is no event; the stream goes on after it."""
+    return _at_event("garbage line", after, lambda frame: (_GarbageFrame("", line), frame))
 
 
 def huge_event(size: int = 3_000_000, *, text: str = "é", after: int = 0) -> Fault:

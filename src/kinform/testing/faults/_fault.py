@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from kinform.testing._encodings import Encodings
 from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink
 
 
@@ -72,6 +73,9 @@ class SinkAround:
     def reset(self) -> None:
         self._sink.reset()
 
+
+ENCODINGS = Encodings()
+"""For faults that answer in the server's place, in the form that it would have answered in."""
 
 WATCH = frozenset({"watch"})
 LIST = frozenset({"list"})

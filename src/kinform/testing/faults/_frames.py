@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from kinform.errors import DecodeError
 from kinform.testing._seams import WatchFrame
 
+_MAGIC = b"k8s\0"
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _RESOURCE_VERSION = re.compile(rb'"resourceVersion":\s*"([^"]*)"')
 
@@ -43,7 +45,18 @@ def is_end_bookmark(frame: WatchFrame) -> bool:
 
 
 def with_resource_versions(body: bytes, rewrite: Callable[[str], str]) -> bytes:
-    """The body with every resource version in it rewritten, those of references too."""
+    """The body with every resource version in it rewritten, those of references too.
+
+    Of a body in protobuf nothing is known but what its kind has, and that is all that is left.
+    """
+    if body.startswith(_MAGIC):
+        from kinform.testing._protobuf import json_of, protobuf_of
+
+        try:
+            json = json_of(body)
+        except DecodeError:
+            return body  # the server complains of it better than we could
+        return protobuf_of(with_resource_versions(json, rewrite))
 
     def replace(match: re.Match[bytes]) -> bytes:
         old = match.group(1).decode()

@@ -32,7 +32,10 @@ def empty_page() -> Fault:
 
 
 def items_with_kind() -> Fault:
-    """Each item of the list says its kind and version, as those of custom resources do."""
+    """Each item of the list says its kind and version, as those of custom resources do.
+
+    Nothing changes in protobuf, where no item ever says it.
+    """
 
     def listing(answer: ListAnswer) -> ListAnswer:
         kind = answer.kind.removesuffix("List")
@@ -60,7 +63,7 @@ def items_without_kind() -> Fault:
 
 
 def malformed_list() -> Fault:
-    """The last item of the list is not JSON, so the whole body is not."""
+    """The last item of the list does not decode; if it is JSON, neither does the whole body."""
 
     def listing(answer: ListAnswer) -> ListAnswer:
         return replace(answer, items=(*answer.items, b'{"metadata":{"name":"broken"'))

@@ -1,0 +1,198 @@
+"""A blocking source in; a store that mirrors it, and at most one function that hears of it, out.
+
+The small ones: what they call runs on the loop thread, so it must be short and never block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Self, TypedDict, TypeVar, Unpack
+
+from kinform.blocking._owned import Owned
+from kinform.blocking._running import Background, Runs, owned_by
+from kinform.blocking._source import ListWatch, inner_sources
+from kinform.informers import (
+    Admission,
+    DeletedObject,
+    DeltaFIFO,
+    Deltas,
+    Indexer,
+    Indexers,
+    Latch,
+    QuarantinedObject,
+    ReflectorOptions,
+    ReflectorStatus,
+    Target,
+    Transform,
+    WatchFailure,
+)
+from kinform.informers import Controller as AsyncController
+from kinform.informers import ControllerConfig as AsyncControllerConfig
+from kinform.informers import Informer as AsyncInformer
+from kinform.informers import Reflector as AsyncReflector
+from kinform.informers.dispatch._handlers import AnyHandler
+from kinform.metrics import NO_METRICS, Metrics
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+
+class ReflectorKeywords(TypedDict, Generic[T], total=False):
+    """The keywords of ``kinform.Reflector``, where they are explained."""
+
+    name: str
+    admission: Admission[T] | None
+    resource_version: str
+    resync_period: float
+    should_resync: Callable[[], bool] | None
+    on_watch_error: Callable[[WatchFailure], object] | None
+    options: ReflectorOptions | None
+    metrics: Metrics
+
+
+class Reflector(Runs, Generic[T]):
+    """Keeps a store as the server has it: ``kinform.Reflector``, for plain code. Runs once.
+
+    with blocking.Reflector(source, store):
+        ...
+    """
+
+    def __init__(
+        self, source: ListWatch[T], store: Target[T], **keywords: Unpack[ReflectorKeywords[T]]
+    ) -> None:
+        (inner,) = inner_sources(source)
+        reflector = AsyncReflector(inner, store, **keywords)
+        running = Background(reflector.name, reflector.run)
+        self._stand_before(reflector, running, owned_by(running, [source], instead="Reflector"))
+
+    @classmethod
+    def _over(cls, reflector: AsyncReflector[T], running: Background, owned: Owned) -> Self:
+        front = cls.__new__(cls)
+        front._stand_before(reflector, running, owned)
+        return front
+
+    def _stand_before(
+        self, reflector: AsyncReflector[T], running: Background, owned: Owned
+    ) -> None:
+        super().__init__(running, owned)
+        self._reflector = reflector
+        self.status: Callable[[], ReflectorStatus] = reflector.status
+        self.set_watch_error_handler = reflector.set_watch_error_handler
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """How far it has come; empty before the first list."""
+        return self._reflector.last_sync_resource_version
+
+    @property
+    def quarantine(self) -> Mapping[str, QuarantinedObject]:
+        """Objects that the server has and that could not be read or transformed."""
+        return self._reflector.quarantine
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(Generic[T]):
+    """What a controller is made of: ``kinform.informers.ControllerConfig`` of a blocking source."""
+
+    source: ListWatch[T]
+    process: Callable[[Deltas[T]], Awaitable[object] | object]
+    queue: DeltaFIFO[T] | None = None
+    name: str = ""
+    full_resync_period: float = 0.0
+    should_resync: Callable[[], bool] | None = None
+    admission: Admission[T] | None = None
+    resource_version: str = ""
+    on_watch_error: Callable[[WatchFailure], object] | None = None
+    options: ReflectorOptions | None = None
+    metrics: Metrics = NO_METRICS
+
+
+class Controller(Runs, Generic[T]):
+    """A source's deltas, handed to one function: ``kinform.informers.Controller``. Runs once.
+
+    What ``process`` raises ends it, and is raised by ``run`` or on leaving the ``with`` block.
+    """
+
+    def __init__(self, config: ControllerConfig[T]) -> None:
+        (source,) = inner_sources(config.source)
+        controller = AsyncController(AsyncControllerConfig(**{**vars(config), "source": source}))
+        running = Background(controller.name, controller.run)
+        owned = owned_by(running, [config.source], instead="Controller")
+        self._stand_before(controller, config, running, owned)
+
+    @classmethod
+    def _over(
+        cls,
+        controller: AsyncController[T],
+        source: ListWatch[T],
+        running: Background,
+        owned: Owned,
+    ) -> Self:
+        front = cls.__new__(cls)
+        config = ControllerConfig(**{**vars(controller.config), "source": source})
+        front._stand_before(controller, config, running, owned)
+        return front
+
+    def _stand_before(
+        self,
+        controller: AsyncController[T],
+        config: ControllerConfig[T],
+        running: Background,
+        owned: Owned,
+    ) -> None:
+        super().__init__(running, owned)
+        self.config = config
+        self.queue = controller.queue
+        self.reflector = Reflector._over(controller.reflector, running, owned)
+
+    @property
+    def has_synced(self) -> Latch:
+        """Set when the first list has been processed."""
+        return self.queue.has_synced
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        return self.reflector.last_sync_resource_version
+
+
+class InformerOptions(TypedDict, Generic[T], total=False):
+    """The options of ``kinform.informers.Informer``, where they are explained."""
+
+    on_add: Callable[[T], object] | None
+    on_update: Callable[[T, T], object] | None
+    on_delete: Callable[[DeletedObject[T]], object] | None
+    indexers: Indexers[T] | None
+    resync_period: float
+    transform: Transform[T] | None
+    on_watch_error: Callable[[WatchFailure], object] | None
+    options: ReflectorOptions | None
+    metrics: Metrics
+
+
+class Informer(Runs, Generic[T]):
+    """A store and one handler in step with it: ``kinform.informers.Informer``. Runs once.
+
+    The handler runs on the loop thread. What it raises ends the informer, and is raised by ``run``
+    or on leaving the ``with`` block.
+    """
+
+    def __init__(
+        self,
+        source: ListWatch[T],
+        handler: AnyHandler[T] | None = None,
+        **options: Unpack[InformerOptions[T]],
+    ) -> None:
+        (inner,) = inner_sources(source)
+        informer = AsyncInformer(inner, handler, **options)
+        running = Background(informer.controller.name, informer.run)
+        super().__init__(running, owned_by(running, [source], instead="Informer"))
+        self.store: Indexer[T] = informer.store
+        self.controller: Controller[T] = Controller._over(
+            informer.controller, source, running, self._owned
+        )
+
+    @property
+    def has_synced(self) -> Latch:
+        """Set when the store has the first list, and the handler has been told of it."""
+        return self.controller.has_synced

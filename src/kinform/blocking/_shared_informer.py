@@ -1,0 +1,148 @@
+"""A blocking source in; a shared informer that is started, stopped and iterated without await."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Generic, Self, TypedDict, TypeVar, Unpack
+
+from kinform.blocking._doors import Iterating, Window, door_to, passage
+from kinform.blocking._owned import Owned
+from kinform.blocking._running import Runs, owned_by
+from kinform.blocking._source import ListWatch, inner_sources
+from kinform.errors import StateError
+from kinform.informers import EventStream as AsyncEventStream
+from kinform.informers import (
+    HandlerFailure,
+    HandlerStats,
+    Indexer,
+    Indexers,
+    InformerEvent,
+    Latch,
+    QuarantinedObject,
+    ReflectorOptions,
+    Registration,
+    Transform,
+    WatchFailure,
+)
+from kinform.informers import SharedIndexInformer as AsyncInformer
+from kinform.metrics import Metrics
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+
+class EventStream(Iterating[InformerEvent[T]]):
+    """The cache as it is, then all its changes, in order.
+
+        for event in informer.events(): ...
+
+        with informer.events() as events:      # to leave it early and go on elsewhere
+            for event in events: ...
+
+    It ends when it is closed, by whatever thread, or when the informer stops. One that nobody
+    holds is closed. Ctrl-C ends the wait, and no event is lost by that. Threads may share it:
+    each event goes to one of them.
+    """
+
+    _inner: AsyncEventStream[T]
+
+    def __init__(self, inner: AsyncEventStream[T], owned: Owned) -> None:
+        super().__init__(inner, owned)
+
+    name = Window[str]()
+    is_closed = Window[bool]()
+    stats = Window[HandlerStats]()
+    has_synced = Window[Latch]()
+
+    def __next__(self) -> InformerEvent[T]:
+        try:
+            return super().__next__()
+        except StateError:
+            if self.is_closed:
+                # It is at its end, and needs no loop any more to say so.
+                raise StopIteration from None
+            raise
+
+    def close(self) -> None:
+        """End the iteration, and discard what waits. Idempotent; any thread."""
+        self._inner.close()
+        self._ahead.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class SharedIndexInformerOptions(TypedDict, Generic[T], total=False):
+    """The options of ``kinform.SharedIndexInformer``, where they are explained."""
+
+    name: str
+    indexers: Indexers[T] | None
+    resync_period: float
+    transform: Transform[T] | None
+    on_watch_error: Callable[[WatchFailure], object] | None
+    on_handler_error: Callable[[HandlerFailure], None] | None
+    options: ReflectorOptions | None
+    metrics: Metrics
+
+
+class SharedIndexInformer(Runs, Generic[T]):
+    """One list and watch, one indexed store, any number of handlers: for plain code.
+
+        source = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
+        with blocking.SharedIndexInformer(source) as pods:      # start ... stop
+            pods.has_synced.wait(timeout=30)
+            print(pods.store.list())
+
+    Everything but ``start``, ``run`` and the iteration over ``events`` is that of
+    ``kinform.SharedIndexInformer`` itself. ``def`` handlers have threads of their own, ``async
+    def`` ones run on the loop thread. After ``stop`` it can be started again.
+    """
+
+    _inner: AsyncInformer[T]
+
+    def __init__(
+        self,
+        source: ListWatch[T] | Sequence[ListWatch[T]],
+        **options: Unpack[SharedIndexInformerOptions[T]],
+    ) -> None:
+        sources = list(source) if isinstance(source, Sequence) else [source]
+        inner = AsyncInformer(inner_sources(*sources), **options)
+        super().__init__(inner, owned_by(inner, sources, instead="SharedIndexInformer"))
+
+    @classmethod
+    def _over(cls, inner: AsyncInformer[T], owned: Owned) -> Self:
+        """Doors before one that exists, for as long as that which owns it lives."""
+        informer = cls.__new__(cls)
+        Runs.__init__(informer, inner, owned)
+        return informer
+
+    form = Window[type[T]]()
+    indexer = Window[Indexer[T]]()
+    store = Window[Indexer[T]]()
+    has_synced = Window[Latch]()
+    registrations = Window[tuple[Registration[T], ...]]()
+    last_sync_resource_version = Window[str]()
+    namespaces = Window[tuple[str, ...]]()
+    quarantine = Window[Mapping[str, QuarantinedObject]]()
+
+    events = door_to(AsyncInformer[T].events, EventStream[T])
+    add_event_handler = passage(AsyncInformer[T].add_event_handler)
+    add_indexers = passage(AsyncInformer[T].add_indexers)
+    wait_for_rv = passage(AsyncInformer[T].wait_for_rv)
+    set_transform = passage(AsyncInformer[T].set_transform)
+    set_watch_error_handler = passage(AsyncInformer[T].set_watch_error_handler)
+    sync_status = passage(AsyncInformer[T].sync_status)
+    status = passage(AsyncInformer[T].status)
+    is_fresh = passage(AsyncInformer[T].is_fresh)
+
+    def __repr__(self) -> str:
+        return f"<blocking {self._inner!r}>"

@@ -1,0 +1,164 @@
+"""List and watch callables, or a blocking client, in; a source for the informers here, out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
+
+from kinform.api import GVR, ListOptions
+from kinform.blocking._client import Client
+from kinform.blocking._doors import Doors, Iterating, Window, door
+from kinform.blocking._loop_thread import LoopThread
+from kinform.blocking._owned import Owned
+from kinform.blocking._verbs import Verbs
+from kinform.client import Frame, ResourceOrModel
+from kinform.errors import ConfigError
+from kinform.informers import ForResourceOptions, TweakListOptions
+from kinform.informers import ListWatch as AsyncListWatch
+from kinform.objects import Handle, TypedObject, Unstructured
+
+T = TypeVar("T", bound=Handle)
+M = TypeVar("M", bound=TypedObject)
+
+Asked = Callable[[ListOptions], object]
+"""What lists or watches: options in, something that can be read as a list or a watch out."""
+
+
+class ListWatchOptions(TypedDict, total=False):
+    """The options of ``kinform.ListWatch``, where they are explained, and the loop thread."""
+
+    name: str
+    tweak_list_options: TweakListOptions | None
+    supports_streaming: bool
+    loop: LoopThread | None
+
+
+class ListWatch(Doors, Generic[T]):
+    """Where the objects of one resource come from: ``kinform.ListWatch``, for plain code.
+
+        pods = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
+        mine = blocking.ListWatch(list_all, watch_from)
+
+    ``def`` callables run in threads of their own, so they may block. What reads from it runs on
+    the client's loop thread; of callables, on one that ends when nobody holds the source any more,
+    nor an informer of it.
+
+    Args:
+        list: One page for the given options.
+        watch: The events for the given options.
+        form: What objects come out as.
+        options: Those of ``kinform.ListWatch``; and ``loop``, a thread to share, whose owner
+            stops it.
+    """
+
+    _inner: AsyncListWatch[T]
+
+    form = Window[type[T]]()
+    name = Window[str]()
+    supports_streaming = Window[bool]()
+    resource = Window[GVR | str | None]()
+    namespace = Window[str | None]()
+
+    @overload
+    def __init__(
+        self: ListWatch[Unstructured],
+        list: Asked,
+        watch: Asked,
+        **options: Unpack[ListWatchOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, list: Asked, watch: Asked, *, form: type[T], **options: Unpack[ListWatchOptions]
+    ) -> None: ...
+    def __init__(
+        self,
+        list: Asked,
+        watch: Asked,
+        *,
+        form: type[T] = Unstructured,  # type: ignore[assignment]  # T is this if nobody says
+        **options: Unpack[ListWatchOptions],
+    ) -> None:
+        loop = options.pop("loop", None)
+        # mypy does not see that what is left is exactly what the other one takes.
+        inner: AsyncListWatch[T] = AsyncListWatch(
+            list,
+            watch,
+            form=form,
+            **options,  # type: ignore[call-overload]
+        )
+        name = f"the blocking ListWatch {inner.name}".rstrip()
+        super().__init__(
+            inner, Owned(_nothing, name=name, instead="kinform.informers.ListWatch", loop=loop)
+        )
+
+    @overload
+    @classmethod
+    def for_resource(
+        cls, client: Client, resource: type[M], **options: Unpack[ForResourceOptions]
+    ) -> ListWatch[M]: ...
+    @overload
+    @classmethod
+    def for_resource(
+        cls, client: Verbs[T], resource: ResourceOrModel, **options: Unpack[ForResourceOptions]
+    ) -> ListWatch[T]: ...
+    @classmethod
+    def for_resource(
+        cls,
+        client: Verbs[Any],
+        resource: ResourceOrModel,
+        **options: Unpack[ForResourceOptions],
+    ) -> ListWatch[Any]:
+        """What a client finds of a resource; ``client.metadata`` finds metadata only.
+
+        Raises:
+            SelectorError: A selector is not legal.
+        """
+        source = cls.__new__(cls)
+        inner = AsyncListWatch.for_resource(client._inner, resource, **options)
+        Doors.__init__(source, inner, client._owned)
+        return source
+
+    page = door(AsyncListWatch[T].page)
+
+    @contextmanager
+    def watch(self, options: ListOptions) -> Generator[Iterator[list[Frame]], None, None]:
+        """A stream of batches, open inside ``with``: see ``kinform.ListWatch.watch``."""
+        watch = self._inner.watch(options)
+
+        async def leave() -> None:
+            with suppress(RuntimeError):  # it ends with the step that was interrupted
+                await watch.__aexit__(None, None, None)
+
+        batches = self._owned.run(watch.__aenter__())
+        try:
+            yield Iterating(batches, self._owned)
+        finally:
+            self._owned.run_if_open(leave())
+
+    def __repr__(self) -> str:
+        return f"<blocking {self._inner!r}>"
+
+
+def inner_sources(*sources: ListWatch[T]) -> list[AsyncListWatch[T]]:
+    """What one thing here reads from, as the other side knows it.
+
+    Raises:
+        ConfigError: They are of the other side already, or not of one loop.
+    """
+    for source in sources:
+        if not isinstance(source, ListWatch):
+            raise ConfigError(
+                f"a source here is a kinform.blocking.ListWatch, not a {type(source).__name__} "
+                f"of {type(source).__module__.partition('._')[0]}"
+            )
+    if len({source._owned.loop for source in sources}) > 1:
+        raise ConfigError(
+            "several sources of one informer run on one loop thread: make them of the same "
+            "client, or pass each the same loop=LoopThread(...)"
+        )
+    return [source._inner for source in sources]
+
+
+async def _nothing() -> None:
+    return

@@ -1,0 +1,127 @@
+"""Informers and listers of typed objects for plain code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack, cast
+from weakref import WeakValueDictionary
+
+from kinform.blocking._client import Client
+from kinform.blocking._factory import BlockingFactory, ResourceInformer
+from kinform.blocking._generated_groups import Groups
+from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
+from kinform.blocking._source import ListWatch
+from kinform.client import Fields, Labels
+from kinform.informers import Asked, FactoryOptions, Namespaces, TweakListOptions
+from kinform.informers import ResourceInformer as AsyncResourceInformer
+from kinform.informers import SharedIndexInformer as AsyncInformer
+from kinform.informers import SharedInformerFactory as AsyncFactory
+from kinform.informers.typed._new_informer import namespaces_of
+from kinform.objects import PartialObjectMetadata, TypedObject
+
+M = TypeVar("M", bound=TypedObject)
+
+
+class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
+    """Informers for every kind that has a model: the built-in ones, and those of your own.
+
+    with blocking.Client.from_env() as client:
+        factory = blocking.SharedInformerFactory(client)
+        nodes = factory.core.v1.nodes
+        with factory:
+            factory.wait_for_cache_sync(timeout=30)
+            print([node.metadata.name for node in nodes.lister.list()])
+    """
+
+    _inner: AsyncFactory
+
+    def __init__(
+        self,
+        client: Client,
+        default_resync: float = 0.0,
+        **options: Unpack[FactoryOptions[TypedObject]],
+    ) -> None:
+        super().__init__(client, AsyncFactory(client._inner, default_resync, **options))
+        # The same doors for the same hold, as long as somebody holds them.
+        self._held: WeakValueDictionary[AsyncResourceInformer[Any], ResourceInformer[Any]]
+        self._held = WeakValueDictionary()
+
+    def for_model(
+        self,
+        model: type[M],
+        *,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[M]:
+        """The informer and the lister for a kind: ``factory.for_model(Pod)``."""
+        found = self._inner.for_model(model, namespace=namespace, labels=labels, fields=fields)
+        with self._lock:
+            held = self._held.get(found)
+            if held is None:
+                held = self._held[found] = ResourceInformer(found, self._front(found.informer))
+        return held
+
+    def informer_for(
+        self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
+    ) -> SharedIndexInformer[M]:
+        """The informer for a kind, made by ``build`` if nobody has asked for the kind before."""
+
+        def build_inner(_: object, resync_period: float) -> AsyncInformer[M]:
+            built = build(self.client, resync_period)
+            # It lives as long as we do now, whoever lets go of it.
+            built._owned = self._owned
+            self._fronts[built._inner] = built
+            return built._inner
+
+        return self._front(self._inner.informer_for(model, build_inner))
+
+    def object_or_metadata(
+        self,
+        resource: Asked,
+        *,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[TypedObject] | ResourceInformer[PartialObjectMetadata]:
+        """Typed objects if the resource has a model; if not, its metadata only."""
+        found = self._inner.object_or_metadata(
+            resource, namespace=namespace, labels=labels, fields=fields
+        )
+        either = cast("AsyncResourceInformer[TypedObject]", found)  # the same doors for both
+        return ResourceInformer(either, self._front(either.informer))
+
+
+def new_informer(
+    model: type[M],
+    client: Client,
+    *,
+    namespace: Namespaces = None,
+    labels: Labels = "",
+    fields: Fields = "",
+    tweak_list_options: TweakListOptions | None = None,
+    **options: Unpack[SharedIndexInformerOptions[M]],
+) -> SharedIndexInformer[M]:
+    """An informer of a kind that nobody else has: its own list and watch, its own store.
+
+    Args:
+        model: The kind.
+        client: Whose cluster it is.
+        namespace: One or several; ``None`` for all.
+        labels: Only objects whose labels match.
+        fields: Only objects whose fields match.
+        tweak_list_options: Sees the options of every list and every watch, and returns them.
+        options: Those of ``SharedIndexInformer``.
+    """
+    sources = [
+        ListWatch.for_resource(
+            client,
+            model,
+            namespace=each,
+            labels=labels,
+            fields=fields,
+            tweak_list_options=tweak_list_options,
+        )
+        for each in namespaces_of(model, namespace)
+    ]
+    return SharedIndexInformer(sources, **options)

@@ -1,0 +1,234 @@
+"""Verbs over classes, for plain code: who asks by class gets objects of it.
+
+What each verb does, and what its keywords mean, is said at that of ``kinform.Client``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, TypeVar, Unpack, overload
+
+from kinform.api import ListOptions
+from kinform.blocking._doors import iterate
+from kinform.blocking._verbs import Verbs
+from kinform.blocking._watch import Watch
+from kinform.client import (
+    ApplyKeywords,
+    Body,
+    DeleteCollectionKeywords,
+    DeleteKeywords,
+    GetKeywords,
+    ListKeywords,
+    ObjectList,
+    PageKeywords,
+    PatchKeywords,
+    Resource,
+    ResourceOrModel,
+    WatchKeywords,
+    WriteKeywords,
+)
+from kinform.client import Client as AsyncClient
+from kinform.client import MetadataVerbs as AsyncMetadataVerbs
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
+
+M = TypeVar("M", bound=TypedObject)
+H = TypeVar("H", bound=Handle)
+
+
+class TypedVerbs(Verbs[Unstructured]):
+    """The verbs of ``kinform.Client``: by class they give its objects, else ``Unstructured``."""
+
+    _inner: AsyncClient
+
+    def view(self, form: type[H]) -> Verbs[H]:
+        """The same verbs, whose objects all come out as ``form``."""
+        return Verbs(self._inner.view(form), self._owned)
+
+    @overload
+    def get(self, resource: type[M], name: str, **options: Unpack[GetKeywords]) -> M: ...
+    @overload
+    def get(
+        self, resource: Resource, name: str, **options: Unpack[GetKeywords]
+    ) -> Unstructured: ...
+    @overload
+    def get(
+        self, resource: ResourceOrModel, name: str, *, form: type[H], **options: Unpack[GetKeywords]
+    ) -> H: ...
+    def get(self, resource: Any, name: str, **options: Any) -> Any:
+        """One object."""
+        return self._owned.run(self._inner.get(resource, name, **options))
+
+    @overload
+    def list(self, resource: type[M], **options: Unpack[ListKeywords]) -> ObjectList[M]: ...
+    @overload
+    def list(
+        self, resource: Resource, **options: Unpack[ListKeywords]
+    ) -> ObjectList[Unstructured]: ...
+    def list(self, resource: Any, **options: Any) -> Any:
+        """All objects that match, as of one resource version."""
+        return self._owned.run(self._inner.list(resource, **options))
+
+    @overload
+    def pages(
+        self, resource: type[M], options: ListOptions | None = None, *, namespace: str | None = None
+    ) -> Generator[ObjectList[M], None, None]: ...
+    @overload
+    def pages(
+        self,
+        resource: Resource,
+        options: ListOptions | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> Generator[ObjectList[Unstructured], None, None]: ...
+    def pages(
+        self, resource: Any, options: ListOptions | None = None, *, namespace: str | None = None
+    ) -> Generator[ObjectList[Any], None, None]:
+        """The pages of a list, one by one."""
+        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owned)
+
+    @overload
+    def page(
+        self, resource: type[M], options: ListOptions, **more: Unpack[PageKeywords]
+    ) -> ObjectList[M]: ...
+    @overload
+    def page(
+        self, resource: Resource, options: ListOptions, **more: Unpack[PageKeywords]
+    ) -> ObjectList[Unstructured]: ...
+    def page(self, resource: Any, options: ListOptions, **more: Any) -> Any:
+        """One request, one answer."""
+        return self._owned.run(self._inner.page(resource, options, **more))
+
+    @overload
+    def watch(
+        self, resource: type[M], options: ListOptions | None = None, **more: Unpack[WatchKeywords]
+    ) -> Watch[M]: ...
+    @overload
+    def watch(
+        self, resource: Resource, options: ListOptions | None = None, **more: Unpack[WatchKeywords]
+    ) -> Watch[Unstructured]: ...
+    def watch(self, resource: Any, options: ListOptions | None = None, **more: Any) -> Watch[Any]:
+        """Changes after ``resource_version``, or everything there is and then changes."""
+        return Watch(self._inner.watch(resource, options, **more), self._owned)
+
+    @overload
+    def patch(
+        self, resource: type[M], name: str, patch: Any, **options: Unpack[PatchKeywords]
+    ) -> M: ...
+    @overload
+    def patch(
+        self, resource: Resource, name: str, patch: Any, **options: Unpack[PatchKeywords]
+    ) -> Unstructured: ...
+    @overload
+    def patch(
+        self,
+        resource: ResourceOrModel,
+        name: str,
+        patch: Any,
+        *,
+        form: type[H],
+        **options: Unpack[PatchKeywords],
+    ) -> H: ...
+    def patch(self, resource: Any, name: str, patch: Any, **options: Any) -> Any:
+        """Change part of an object: a dict to merge, or a list of JSON patch operations."""
+        return self._owned.run(self._inner.patch(resource, name, patch, **options))
+
+    @overload
+    def delete(
+        self, resource: type[M], name: str, **options: Unpack[DeleteKeywords]
+    ) -> M | None: ...
+    @overload
+    def delete(
+        self, resource: Resource, name: str, **options: Unpack[DeleteKeywords]
+    ) -> Unstructured | None: ...
+    def delete(self, resource: Any, name: str, **options: Any) -> Any:
+        """Delete one object; the object if it lives on (finalizers, grace), else ``None``."""
+        return self._owned.run(self._inner.delete(resource, name, **options))
+
+    def delete_collection(
+        self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
+    ) -> None:
+        """Delete every object that matches, one by one, as the server finds them."""
+        self._owned.run(self._inner.delete_collection(resource, **options))
+
+    @overload
+    def create(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
+    @overload
+    def create(self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]) -> Unstructured: ...
+    @overload
+    def create(self, obj: Body, *, form: type[H], **options: Unpack[WriteKeywords]) -> H: ...
+    def create(self, obj: Any, **options: Any) -> Any:
+        """Create an object, or a subresource of the object ``name``."""
+        return self._owned.run(self._inner.create(obj, **options))
+
+    @overload
+    def update(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
+    @overload
+    def update(self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]) -> Unstructured: ...
+    @overload
+    def update(self, obj: Body, *, form: type[H], **options: Unpack[WriteKeywords]) -> H: ...
+    def update(self, obj: Any, **options: Any) -> Any:
+        """Replace an object, or a subresource of it such as ``status``."""
+        return self._owned.run(self._inner.update(obj, **options))
+
+    @overload
+    def apply(self, obj: M, **options: Unpack[ApplyKeywords]) -> M: ...
+    @overload
+    def apply(self, obj: Mapping[str, Any], **options: Unpack[ApplyKeywords]) -> Unstructured: ...
+    @overload
+    def apply(self, obj: Body, *, form: type[H], **options: Unpack[ApplyKeywords]) -> H: ...
+    def apply(self, obj: Any, **options: Any) -> Any:
+        """Server-side apply: create it, or make these fields so and own them."""
+        return self._owned.run(self._inner.apply(obj, **options))
+
+
+class MetadataVerbs(Verbs[PartialObjectMetadata]):
+    """The verbs of ``kinform.Client.metadata``. To them a class is a resource like any other."""
+
+    _inner: AsyncMetadataVerbs
+
+    def get(
+        self, resource: ResourceOrModel, name: str, **options: Unpack[GetKeywords]
+    ) -> PartialObjectMetadata:
+        return self._owned.run(self._inner.get(resource, name, **options))
+
+    def list(
+        self, resource: ResourceOrModel, **options: Unpack[ListKeywords]
+    ) -> ObjectList[PartialObjectMetadata]:
+        return self._owned.run(self._inner.list(resource, **options))
+
+    def pages(
+        self,
+        resource: ResourceOrModel,
+        options: ListOptions | None = None,
+        *,
+        namespace: str | None = None,
+    ) -> Generator[ObjectList[PartialObjectMetadata], None, None]:
+        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owned)
+
+    def page(
+        self, resource: ResourceOrModel, options: ListOptions, **more: Unpack[PageKeywords]
+    ) -> ObjectList[PartialObjectMetadata]:
+        return self._owned.run(self._inner.page(resource, options, **more))
+
+    def watch(
+        self,
+        resource: ResourceOrModel,
+        options: ListOptions | None = None,
+        **more: Unpack[WatchKeywords],
+    ) -> Watch[PartialObjectMetadata]:
+        return Watch(self._inner.watch(resource, options, **more), self._owned)
+
+    def patch(
+        self, resource: ResourceOrModel, name: str, patch: Any, **options: Unpack[PatchKeywords]
+    ) -> PartialObjectMetadata:
+        return self._owned.run(self._inner.patch(resource, name, patch, **options))
+
+    def delete(
+        self, resource: ResourceOrModel, name: str, **options: Unpack[DeleteKeywords]
+    ) -> PartialObjectMetadata | None:
+        return self._owned.run(self._inner.delete(resource, name, **options))
+
+    def delete_collection(
+        self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
+    ) -> None:
+        self._owned.run(self._inner.delete_collection(resource, **options))

@@ -1,0 +1,50 @@
+"""The body of an answer in; the object in it out, in the form that was asked for."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from kinform.api import GVK
+from kinform.client._asking import Answer
+from kinform.errors import DecodeError
+from kinform.models import model_for
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject
+
+T = TypeVar("T", bound=Handle)
+
+
+def read_answer(answer: Answer, form: type[T], *, what: str) -> T:
+    """The object that the answer to ``what`` holds.
+
+    Raises:
+        DecodeError: It holds none, or one of another kind than ``form`` is for.
+    """
+    try:
+        record = answer.wire.read_object(answer.body)
+        if issubclass(form, PartialObjectMetadata):
+            record = record.only_metadata()
+    except DecodeError as error:
+        raise DecodeError(f"{what}: the answer is {error}") from error.__cause__
+    if issubclass(form, TypedObject) and record.gvk != form.class_gvk:
+        raise DecodeError(
+            f"{what}: the answer is {record.gvk}, not {form.class_gvk}; {_right_form(record.gvk)}"
+        )
+    return form.over(record)
+
+
+def says_done(answer: Answer) -> bool:
+    """Whether the answer is only that something was done, in a Status or in silence."""
+    if not answer.body:
+        return True
+    try:
+        return answer.wire.read_status(answer.body).kind == "Status"
+    except DecodeError:
+        return False
+
+
+def _right_form(gvk: GVK) -> str:
+    """How to ask for an answer of this kind."""
+    model = model_for(gvk)
+    if model is None:
+        return "pass form=Unstructured to read it"
+    return f"pass form={model.__name__} to read it ({model.__module__}.{model.__name__})"

@@ -1,0 +1,84 @@
+"""What is asked for, and in which form of objects, in; what to accept out.
+
+Servers give every built-in kind as protobuf, which costs them and us a fraction of JSON; what they
+cannot give so, they give as JSON, for both are accepted. Who answered JSON once is not asked for
+anything else again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kinform.api import GVK, GVR, ApiResource
+from kinform.client._resolver import Resource
+from kinform.client._wire import PROTOBUF
+from kinform.errors import ConfigError
+from kinform.models import model_for
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject
+
+WireFormat = Literal["auto", "json", "protobuf"]
+"""What a client asks for. ``auto`` is protobuf for typed objects and for metadata, else JSON."""
+
+JSON_TYPE = "application/json"
+_METADATA = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+class Negotiation:
+    """Knows what to ask for, and learns from answers. Shared by all verbs of a client.
+
+    Raises:
+        ConfigError: There is no such format.
+    """
+
+    def __init__(self, wire_format: WireFormat) -> None:
+        if wire_format not in ("auto", "json", "protobuf"):
+            raise ConfigError(
+                f"wire_format must be 'auto', 'json' or 'protobuf', not {wire_format!r}"
+            )
+        self._wire_format = wire_format
+        self._only_json: set[Resource] = set()
+
+    def accept(
+        self, form: type[Handle], resource: Resource | None, *, listing: bool, writing: bool
+    ) -> str:
+        """The header that asks for objects in this form. Who writes JSON is answered in JSON."""
+        forms = [JSON_TYPE]
+        if not writing and self._asks_for_protobuf(form, resource):
+            forms.insert(0, PROTOBUF)
+        if not issubclass(form, PartialObjectMetadata):
+            return ",".join(forms)
+        suffix = _METADATA_LIST if listing else _METADATA
+        # A server that knows no metadata form gives the whole object, which is pruned here.
+        return ",".join([*(f"{each}{suffix}" for each in forms), JSON_TYPE])
+
+    def learn(self, resource: Resource | None, content_type: str) -> None:
+        """An answer to a request that accepted both has come."""
+        if resource is not None and "json" in content_type:
+            self._only_json.add(resource)
+
+    def _asks_for_protobuf(self, form: type[Handle], resource: Resource | None) -> bool:
+        if self._wire_format == "json" or resource in self._only_json:
+            return False
+        if issubclass(form, PartialObjectMetadata):
+            return True
+        gvk = _kind_of(form, resource, any_form=self._wire_format == "protobuf")
+        if gvk is None:
+            return False
+        # Loaded when first needed: a program that only ever reads JSON never pays for it.
+        from kinform.protobuf import codec_for
+
+        return codec_for(gvk) is not None
+
+
+def _kind_of(form: type[Handle], resource: Resource | None, *, any_form: bool) -> GVK | None:
+    """The kind that is asked for, if its model is known and its form may be had as protobuf."""
+    if issubclass(form, TypedObject):
+        return form.class_gvk
+    if not any_form or resource is None:
+        return None
+    if isinstance(resource, (ApiResource, GVK)):
+        return resource if isinstance(resource, GVK) else resource.gvk
+    assert isinstance(resource, GVR)
+    model = model_for(resource)
+    return None if model is None else model.class_gvk

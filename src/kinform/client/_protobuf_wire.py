@@ -1,0 +1,165 @@
+"""Answers in protobuf in; records, lists, events and statuses out."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kinform.api import GVK
+from kinform.client._framing import EventType, Frame
+from kinform.client._status import Status, error_from_status
+from kinform.client._wire import Envelope, Framing, Wire, inside_an_event, item_gvk, too_long
+from kinform.errors import DecodeError, InvalidNameError
+from kinform.objects import Record
+from kinform.protobuf import (
+    ProtobufCodec,
+    codec_for,
+    read_event,
+    read_kind,
+    split_list,
+    unwrap,
+)
+
+_LENGTH = 4
+_TYPES: dict[str, EventType] = {str(each): each for each in EventType}
+
+
+class ProtobufWire:
+    """Answers in protobuf."""
+
+    def read_object(self, body: bytes) -> Record:
+        found = unwrap(body)
+        return Record.read(found.raw, _codec_of(_gvk_of(found.api_version, found.kind)))
+
+    def read_list(self, body: bytes, what: str) -> Envelope:
+        try:
+            found = unwrap(body)
+            gvk = item_gvk(found.api_version, found.kind)
+            if gvk is None:
+                raise DecodeError(f"a {found.kind or 'thing of no kind'}, not a list")
+            codec = _codec_of(gvk)
+            cut = split_list(found.raw)
+        except DecodeError as error:
+            raise DecodeError(f"{what}: the answer is not a list: {error}") from error
+        return Envelope(
+            found.kind,
+            cut.items,
+            codec,
+            gvk,
+            cut.resource_version,
+            cut.continue_token,
+            cut.remaining_item_count,
+        )
+
+    def read_status(self, body: bytes) -> Status:
+        return _status_of(*unwrap(body))
+
+    def framing(self, longest: int) -> Framing:
+        return _ProtobufFraming(longest)
+
+
+class _ProtobufFraming:
+    """Each event has its length in front, in four bytes."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._needed = _LENGTH
+        # A stream is of one kind, said again with each event.
+        self._kinds: dict[bytes, tuple[GVK, ProtobufCodec]] = {}
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        start, end = 0, len(chunk)
+        # Pieces of an event are kept apart and joined once, with no more than belongs to it.
+        while self._pieces and start < end:
+            piece = chunk[start : start + self._needed - self._size]
+            start += len(piece)
+            self._keep(piece)
+            if self._size == self._needed:
+                self._take_joined(frames)
+        while end - start >= _LENGTH:
+            stop = start + _LENGTH + self._length(chunk[start : start + _LENGTH])
+            if stop > end:
+                self._needed = stop - start
+                break
+            frames.append(self._decode(chunk[start + _LENGTH : stop]))
+            start = stop
+        if start < end:
+            self._keep(chunk[start:])
+        return frames
+
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+
+    def _take_joined(self, frames: list[Frame]) -> None:
+        """So much was needed to go on: a length, or a whole event."""
+        data = b"".join(self._pieces)
+        needed = _LENGTH + self._length(data[:_LENGTH])
+        if len(data) < needed:
+            self._pieces, self._needed = [data], needed
+            return
+        self._pieces, self._size, self._needed = [], 0, _LENGTH
+        frames.append(self._decode(data[_LENGTH:]))
+
+    def _length(self, prefix: bytes) -> int:
+        length = int.from_bytes(prefix, "big")
+        if length > self._longest:
+            raise too_long(self._longest)
+        return length
+
+    def finish(self, what: str) -> list[Frame]:
+        if self._size:
+            raise inside_an_event(what, self._size)
+        return []
+
+    def _decode(self, frame: bytes) -> Frame:
+        """One event. What is none at all comes out as an ERROR frame with a DecodeError."""
+        try:
+            said, type_meta, raw = read_event(frame)
+        except DecodeError as error:
+            wrong = DecodeError(f"not a watch event: {error}")
+            return Frame(EventType.ERROR, error=wrong, payload=frame)
+        kind = _TYPES.get(said)
+        if kind is None:
+            unknown = DecodeError(f"an event of the unknown type {said[:60]!r}")
+            return Frame(EventType.ERROR, error=unknown, payload=raw)
+        try:
+            if kind is EventType.ERROR:
+                return Frame(kind, error=error_from_status(_status_of(*read_kind(type_meta), raw)))
+            known = self._kinds.get(type_meta)
+            if known is None:
+                gvk = _gvk_of(*read_kind(type_meta))
+                known = self._kinds[type_meta] = gvk, _codec_of(gvk)
+            gvk, codec = known
+            return Frame(kind, Record(raw, codec.head(raw), gvk, codec))
+        except DecodeError as error:
+            return Frame(kind, error=error, payload=raw)
+
+
+def _gvk_of(api_version: str, kind: str) -> GVK:
+    try:
+        return GVK.of(api_version, kind)
+    except InvalidNameError as error:
+        raise DecodeError(f"its envelope does not say its kind: {error}") from error
+
+
+def _codec_of(gvk: GVK) -> ProtobufCodec:
+    codec = codec_for(gvk)
+    if codec is None:
+        raise DecodeError(
+            f"{gvk} came as protobuf, and what it is made of is not known; "
+            'make the client with wire_format="json"'
+        )
+    return codec
+
+
+def _status_of(api_version: str, kind: str, raw: bytes) -> Status:
+    if kind != "Status":
+        raise DecodeError(f"a {kind or 'thing of no kind'}, not a Status")
+    tree = _codec_of(GVK("", "v1", "Status")).decode(raw)
+    return msgspec.convert({**tree, "kind": "Status"}, Status)
+
+
+PROTOBUF_WIRE: Wire = ProtobufWire()

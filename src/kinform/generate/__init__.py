@@ -1,0 +1,25 @@
+"""Schemas in, typed Python out: the models of kinds, built-in or your own."""
+
+from __future__ import annotations
+
+from kinform.generate._cluster import read_cluster
+from kinform.generate._crd import CustomKind, read_files
+from kinform.generate._files import write_files
+from kinform.generate._ir import EnumDef, FieldDef, KindDef, ModuleDef, StructDef
+from kinform.generate._package import refuse_built_in, render_package
+from kinform.generate._render import render_module
+
+__all__ = [
+    "CustomKind",
+    "EnumDef",
+    "FieldDef",
+    "KindDef",
+    "ModuleDef",
+    "StructDef",
+    "read_cluster",
+    "read_files",
+    "refuse_built_in",
+    "render_module",
+    "render_package",
+    "write_files",
+]

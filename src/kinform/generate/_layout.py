@@ -1,0 +1,163 @@
+"""Pieces of source in; lines no longer than they may be out, broken where a formatter would."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+LINE_LENGTH = 100
+_INDENT = "    "
+
+
+def quoted(text: str) -> str:
+    """A literal of ``text`` in double quotes."""
+    return json.dumps(text)
+
+
+def bracketed(
+    before: str, pieces: Sequence[str], after: str, *, indent: int = 0, brackets: str = "()"
+) -> Iterator[str]:
+    """``before(piece, piece)after``: on one line, else with all pieces on the next, else one each.
+
+    The last of these forms ends in a comma, which keeps it in this form.
+    """
+    opening, closing = brackets[0], brackets[1]
+    space = _INDENT * indent
+    line = f"{space}{before}{opening}{', '.join(pieces)}{closing}{after}"
+    if len(line) <= LINE_LENGTH or not pieces:
+        yield line
+        return
+    yield f"{space}{before}{opening}"
+    inside = f"{space}{_INDENT}{', '.join(pieces)}"
+    if len(inside) <= LINE_LENGTH:
+        yield inside
+    else:
+        for piece in pieces:
+            yield from _opened(piece, ",", indent=indent + 1)
+    yield f"{space}{closing}{after}"
+
+
+def declared(
+    name: str, annotation: str, value: str, pieces: Sequence[str] = (), *, indent: int = 1
+) -> Iterator[str]:
+    """``name: annotation = value(pieces)``; without pieces, ``name: annotation = value``.
+
+    If it is too long, the pieces go to lines of their own, or the annotation does if what is
+    before the pieces is too long already.
+    """
+    space = _INDENT * indent
+    right = f"{value}({', '.join(pieces)})" if pieces else value
+    left = f"{name}: {annotation} = "
+    if len(f"{space}{left}{right}") <= LINE_LENGTH:
+        yield f"{space}{left}{right}"
+    elif pieces and len(f"{space}{left}{value}(") <= LINE_LENGTH:
+        yield from bracketed(left + value, pieces, "", indent=indent)
+    elif pieces and len(f"{space}{left}(") <= LINE_LENGTH:
+        yield f"{space}{left}("
+        yield from bracketed(value, pieces, "", indent=indent + 1)
+        yield f"{space})"
+    elif (outer := _outer(annotation)) is not None:
+        opening, inner, closing = outer
+        yield f"{space}{name}: {opening}"
+        yield from _opened(inner, "", indent=indent + 1)
+        yield from _assigned(f"{closing} = {value}", pieces, indent=indent)
+    else:
+        yield from _assigned(left + value, pieces, indent=indent)
+
+
+def _assigned(before: str, pieces: Sequence[str], *, indent: int) -> Iterator[str]:
+    if pieces:
+        yield from bracketed(before, pieces, "", indent=indent)
+    else:
+        yield f"{_INDENT * indent}{before}"
+
+
+def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> Iterator[str]:
+    """``name: annotation = default,`` among the parameters of a function."""
+    space = _INDENT * indent
+    line = f"{space}{name}: {annotation} = {default},"
+    first, *others = _alternatives(annotation)
+    if len(line) <= LINE_LENGTH or not others:
+        yield line
+        return
+    if (outer := _outer(first)) is not None and len(f"{space}{name}: {first}") > LINE_LENGTH:
+        opening, inner, closing = outer
+        yield f"{space}{name}: {opening}"
+        yield f"{space}{_INDENT}{inner}"
+        yield f"{space}{closing}"
+    else:
+        yield f"{space}{name}: {first}"
+    yield from (f"{space}| {each}" for each in others[:-1])
+    yield f"{space}| {others[-1]} = {default},"
+
+
+def _opened(annotation: str, after: str, *, indent: int) -> Iterator[str]:
+    """On one line if it fits, else each alternative on its own."""
+    space = _INDENT * indent
+    first, *others = _alternatives(annotation)
+    if len(f"{space}{annotation}{after}") <= LINE_LENGTH or not others:
+        yield f"{space}{annotation}{after}"
+        return
+    yield f"{space}{first}"
+    yield from (f"{space}| {each}" for each in others[:-1])
+    yield f"{space}| {others[-1]}{after}"
+
+
+def _outer(annotation: str) -> tuple[str, str, str] | None:
+    """Where an annotation can be opened: around alternatives, or at its own bracket."""
+    if len(_alternatives(annotation)) > 1:
+        return "(", annotation, ")"
+    if annotation.endswith("]"):
+        name, _, inner = annotation[:-1].partition("[")
+        return f"{name}[", inner, "]"
+    return None
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """``A | list[B | C]`` → ``A`` and ``list[B | C]``."""
+    found = [""]
+    depth = 0
+    for piece in re.split(r"(\[|\]| \| )", annotation):
+        depth += {"[": 1, "]": -1}.get(piece, 0)
+        if piece == " | " and depth == 0:
+            found.append("")
+        else:
+            found[-1] += piece
+    return found
+
+
+def listed(before: str, pieces: Iterable[str], *, indent: int = 0) -> Iterator[str]:
+    """``before[`` and one piece a line; the comma at the end keeps it so, however short."""
+    space = _INDENT * indent
+    yield f"{space}{before}["
+    yield from (f"{space}{_INDENT}{piece}," for piece in pieces)
+    yield f"{space}]"
+
+
+def from_import(module: str, names: Iterable[str], *, indent: int = 0) -> Iterator[str]:
+    """``from module import name, name``, sorted as linters want it."""
+    ordered = sorted(names, key=member_key)
+    space = _INDENT * indent
+    line = f"{space}from {module} import {', '.join(ordered)}"
+    if len(line) <= LINE_LENGTH:
+        yield line
+        return
+    yield f"{space}from {module} import ("
+    yield from (f"{space}{_INDENT}{name}," for name in ordered)
+    yield f"{space})"
+
+
+def member_key(name: str) -> tuple[int, list[tuple[bool, int, str]], str]:
+    """Constants, then classes, then the rest; numbers in names count as numbers."""
+    first = name[:1]
+    rank = 0 if name.isupper() and len(name) > 1 else 1 if first.isupper() else 2
+    return rank, natural_key(name), name
+
+
+def natural_key(name: str) -> list[tuple[bool, int, str]]:
+    """``V2`` before ``V10``."""
+    return [
+        (not piece.isdigit(), int(piece) if piece.isdigit() else 0, piece)
+        for piece in re.findall(r"\d+|\D", name)
+    ]

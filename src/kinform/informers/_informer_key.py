@@ -1,0 +1,79 @@
+"""What a caller asks a factory for in; what makes two questions the same one out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kinform.api import GVR
+from kinform.errors import ConfigError, InvalidNameError
+from kinform.objects import TypedObject
+
+Namespaces = str | Sequence[str] | None
+"""One namespace, several, or ``None`` for all."""
+
+Asked = GVR | str | type[TypedObject]
+"""A resource: as such, as text (``apps/v1/deployments``), or by the class of its objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class InformerKey:
+    """What makes two informers the same one.
+
+    Attributes:
+        resource: What it is of.
+        namespaces: What it is limited to, sorted; empty for all.
+        labels, fields: The selectors, as text.
+        only_metadata: Whether it asks for metadata only, unlike others of its factory.
+    """
+
+    resource: GVR
+    namespaces: tuple[str, ...] = ()
+    labels: str = ""
+    fields: str = ""
+    only_metadata: bool = False
+
+    def __str__(self) -> str:
+        where = f" in {', '.join(self.namespaces)}" if self.namespaces else ""
+        which = " and ".join(filter(None, (self.labels, self.fields)))
+        what = "metadata of " if self.only_metadata else ""
+        return f"{what}{self.resource}{where}{f' where {which}' if which else ''}"
+
+
+def as_gvr(resource: Asked) -> GVR:
+    """The resource that is meant.
+
+    Raises:
+        InvalidNameError: It is none, or the class has none.
+    """
+    if isinstance(resource, str):
+        return GVR.parse(resource)
+    if isinstance(resource, GVR):
+        return resource
+    given: object = resource  # callers are not all type-checked
+    if not (isinstance(given, type) and issubclass(given, TypedObject)):
+        raise InvalidNameError(
+            f"{resource!r} is no resource; pass a GVR, a text such as 'apps/v1/deployments', or "
+            "the class of its objects"
+        )
+    if resource.resource is None:
+        raise InvalidNameError(f"{resource.__name__} has no resource of its own to be listed")
+    return resource.resource.gvr
+
+
+def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
+    """All that are named, sorted; none stands for all there are.
+
+    Raises:
+        ConfigError: One of them has no name, or none of several is named.
+    """
+    if namespace is None:
+        return ()
+    if isinstance(namespace, str):
+        return (namespace,) if namespace else ()
+    named = sorted(set(namespace))
+    if not named or not all(named):
+        raise ConfigError(
+            f"namespaces {list(namespace)!r}: name each of them, or leave them out for all"
+        )
+    return tuple(named)

@@ -1,0 +1,9 @@
+"""Informers of typed objects."""
+
+from __future__ import annotations
+
+from kinform.informers._sharing import ResourceInformer
+from kinform.informers.typed._factory import SharedInformerFactory
+from kinform.informers.typed._new_informer import new_informer
+
+__all__ = ["ResourceInformer", "SharedInformerFactory", "new_informer"]

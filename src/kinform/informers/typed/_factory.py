@@ -1,0 +1,136 @@
+"""A client in; informers and listers of typed objects out, by group, version and resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack, cast
+
+from kinform.api import GVR
+from kinform.client import Client, Fields, Labels, suggest_resource
+from kinform.errors import ConfigError, NoMatchError
+from kinform.informers._factory import FactoryOptions, InformerFactory
+from kinform.informers._informer_key import Asked, InformerKey, Namespaces, as_gvr
+from kinform.informers._shared_informer import SharedIndexInformer
+from kinform.informers._sharing import ResourceInformer
+from kinform.informers.typed._generated_groups import Groups
+from kinform.models import known_resources, model_for
+from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
+
+M = TypeVar("M", bound=TypedObject)
+
+
+class SharedInformerFactory(InformerFactory[TypedObject], Groups):
+    """Informers for every kind that has a model: the built-in ones, and those of your own.
+
+        factory = SharedInformerFactory(client, default_resync=30.0)
+        sets = factory.apps.v1.stateful_sets
+        sets.informer.add_event_handler(on_add=lambda s: print(s.metadata.name, s.spec.replicas))
+        async with factory:
+            await factory.wait_for_cache_sync(timeout=30)
+            print(sets.lister.namespace("default").list())
+
+    Its informers hold whole objects as bytes, and decode what is touched. ``form=`` of
+    ``for_resource`` shows the same store as ``Unstructured`` or as ``PartialObjectMetadata``.
+    Its ``transform`` gets typed objects; of a resource without a model, what it is held as. Its
+    ``namespace`` is for kinds that have namespaces: nodes are all nodes.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        default_resync: float = 0.0,
+        **options: Unpack[FactoryOptions[TypedObject]],
+    ) -> None:
+        super().__init__(client, default_resync, **options)
+        self._held: dict[type[TypedObject], ResourceInformer[Any]] = {}
+
+    def for_model(
+        self,
+        model: type[M],
+        *,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[M]:
+        """The informer and the lister for a kind: ``factory.for_model(Pod)``.
+
+        Without conditions it is the same for all who ask, and one user to the informer:
+        ``factory.core.v1.pods`` is this.
+
+        Raises:
+            InvalidNameError: The kind has no resource of its own.
+            SelectorError: A selector is not legal.
+            AlreadyStoppedError: The factory was shut down, and nobody held it before.
+        """
+        if namespace is not None or labels or fields:
+            return self.for_resource(
+                model, form=model, namespace=namespace, labels=labels, fields=fields
+            )
+        with self._lock:
+            held = self._held.get(model)
+            if held is None or held.is_released:
+                held = self._held[model] = self.for_resource(model, form=model)
+        return cast("ResourceInformer[M]", held)
+
+    def informer_for(
+        self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
+    ) -> SharedIndexInformer[M]:
+        """The informer for a kind, made by ``build`` if nobody has asked for the kind before.
+
+        ``build`` gets the client and the resync period. What it makes is the factory's from then
+        on: started, waited for and shut down with the others.
+
+        Raises:
+            InvalidNameError: The kind has no resource of its own.
+            ConfigError: What ``build`` made is of another kind.
+            AlreadyStoppedError: The factory was shut down.
+        """
+        key = self._key(model, None, "", "")
+
+        def make() -> SharedIndexInformer[M]:
+            built = build(self.client, self._resync_period(key.resource))
+            form: type[Handle] = built.form  # whatever was promised
+            if issubclass(form, TypedObject) and form is not model:
+                raise ConfigError(
+                    f"the informer that was built is of {form.__name__}, not of {model.__name__}"
+                )
+            return built
+
+        return self._hold(key, model, make).informer
+
+    def object_or_metadata(
+        self,
+        resource: Asked,
+        *,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> ResourceInformer[TypedObject] | ResourceInformer[PartialObjectMetadata]:
+        """Typed objects if the resource has a model; if not, its metadata only.
+
+        For those who look after objects of any kind, and need the contents of those they know.
+        """
+        key = self._key(resource, namespace, labels, fields)
+        if model_for(key.resource) is not None:
+            return self.for_resource(resource, namespace=namespace, labels=labels, fields=fields)
+        key = InformerKey(key.resource, key.namespaces, key.labels, key.fields, only_metadata=True)
+        return self._hold(
+            key, PartialObjectMetadata, lambda: self._make_informer(key, PartialObjectMetadata)
+        )
+
+    def _form_of(self, resource: GVR) -> type[TypedObject]:
+        model = model_for(resource)
+        if model is None:
+            raise NoMatchError(
+                f"there is no model for {resource}{suggest_resource(resource, known_resources())} "
+                "A kind without one is seen with form=Unstructured; `kinform generate` makes "
+                "models of CRDs"
+            )
+        return model
+
+    def _has_namespaces(self, resource: Asked) -> bool:
+        known = model_for(as_gvr(resource)) or resource
+        return super()._has_namespaces(known)
+
+    def _rests_as(self, resource: GVR) -> type[Handle]:
+        return model_for(resource) or Unstructured

@@ -1,0 +1,100 @@
+"""A kind or a resource in; the class for its objects out, built in or registered by a program."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import TypeVar
+
+from kinform.api import GVK, GVR, ApiResource
+from kinform.errors import InvalidNameError, StateError
+from kinform.models._table import KINDS
+from kinform.objects import TypedObject
+
+T = TypeVar("T", bound=TypedObject)
+
+_registered: dict[GVK | GVR, type[TypedObject]] = {}
+_registering = Lock()
+
+
+def model_for(wanted: GVK | GVR) -> type[TypedObject] | None:
+    """The class for objects of this kind or resource; ``None`` if there is none.
+
+    Its module is loaded when it is asked for the first time.
+    """
+    if (own := _registered.get(wanted)) is not None:
+        return own
+    if (place := _built_in().get(wanted)) is None:
+        return None
+    module, name = place
+    model: type[TypedObject] = getattr(import_module(f"kinform.models.{module}"), name)
+    return model
+
+
+def register(model: type[T]) -> type[T]:
+    """Make a class of your own known, so that its kind and its resource lead to it.
+
+    It can be used as a decorator. To register a class again changes nothing. A built-in kind
+    stays the built-in class.
+
+    Raises:
+        InvalidNameError: The class does not say which resource its objects are found at.
+        StateError: There is another class for this kind or this resource.
+    """
+    if model.resource is None:
+        raise InvalidNameError(
+            f"{_called(model)} has no resource; say what it is in its class line: class "
+            f"{model.__name__}(TypedObject, group=..., version=..., kind=..., plural=...)"
+        )
+    with _registering:
+        for name in (model.resource.gvk, model.resource.gvr):
+            other = model_for(name)
+            if other is not None and other is not model:
+                raise StateError(
+                    f"{_called(model)} cannot be registered: {name} is {_called(other)} already"
+                )
+        _registered.update({model.resource.gvk: model, model.resource.gvr: model})
+    return model
+
+
+def known_kinds() -> tuple[GVK, ...]:
+    """Every kind that has a class and a resource: the built-in ones, then those registered.
+
+    Of the versions of a group, the one that servers prefer comes first.
+    """
+    built_in = [
+        GVK(group, version, kind)
+        for (group, version, _), kinds in KINDS.items()
+        for kind, (plural, _) in kinds.items()
+        if plural
+    ]
+    return tuple(dict.fromkeys([*built_in, *(k for k in _registered if isinstance(k, GVK))]))
+
+
+def known_resources() -> tuple[ApiResource, ...]:
+    """Where the objects of all these kinds are found."""
+    built_in = [
+        ApiResource(GVR(group, version, plural), kind, namespaced, singular=kind.lower())
+        for (group, version, _), kinds in KINDS.items()
+        for kind, (plural, namespaced) in kinds.items()
+        if plural
+    ]
+    own = [model.resource for model in _registered.values() if model.resource is not None]
+    return tuple({each.gvr: each for each in (*built_in, *own)}.values())
+
+
+@cache
+def _built_in() -> dict[GVK | GVR, tuple[str, str]]:
+    """The module and the class by kind, and by resource where there is one."""
+    found: dict[GVK | GVR, tuple[str, str]] = {}
+    for (group, version, module), kinds in KINDS.items():
+        for kind, (plural, _) in kinds.items():
+            found[GVK(group, version, kind)] = module, kind
+            if plural:
+                found[GVR(group, version, plural)] = module, kind
+    return found
+
+
+def _called(model: type[TypedObject]) -> str:
+    return f"{model.__module__}.{model.__qualname__}"

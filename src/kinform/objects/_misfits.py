@@ -1,0 +1,52 @@
+"""What msgspec says of a value that does not fit in; a sentence that begins with its path out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+_PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+_MISFIT = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+_STEP = re.compile(r"[^.\[\]]+")
+_SOME_KEY = "[...]"
+
+
+def misfit(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
+    """The place, then the matter: ``spec.containers[0].name: expected str, got int``.
+
+    Args:
+        error: What ``decoder`` said of ``tree``.
+        tree: What is wrong somewhere. It is taken apart to find out where.
+    """
+    text = str(error)
+    place = _PLACE.search(text)
+    path = _with_keys(place[1], tree, decoder) if place else ""
+    matter = _MISFIT.sub(r"expected \1, got \2", _PLACE.sub("", text))
+    return f"{path.lstrip('.') or 'the object'}: {matter[:1].lower()}{matter[1:]}"
+
+
+def _with_keys(path: str, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
+    """The path with the keys of maps, which msgspec does not tell: each is tried by itself."""
+    *before, last = path.split(_SOME_KEY)
+    named, node = "", tree
+    for segment in before:
+        for step in _STEP.findall(segment):
+            node = node[int(step) if isinstance(node, list) else step]
+        named += segment
+        for key, child in list(node.items()):
+            node.clear()
+            node[key] = child
+            if not _fits(tree, decoder):
+                named, node = f"{named}[{key}]", child
+                break
+    return named + last
+
+
+def _fits(tree: Any, decoder: msgspec.json.Decoder[Any]) -> bool:
+    try:
+        decoder.decode(msgspec.json.encode(tree))
+    except msgspec.MsgspecError:
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""Our objects in, models of the official client out; and the other way round.
+
+The way out needs the package ``kubernetes``. The way in does not: the models of all its versions,
+and those of its asyncio flavours, say by themselves what their attributes are called in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from kinform.api import GVK
+from kinform.errors import ConfigError, DecodeError, EncodeError
+from kinform.objects._handle import Handle
+from kinform.objects._model_trees import plain
+from kinform.objects._tree_handle import TreeHandle
+from kinform.objects._typed import TypedObject
+
+H = TypeVar("H", bound=Handle)
+
+# A server takes these times with six digits behind the dot and no other way, and an official
+# model does not tell them from the rest.
+MICRO_TIMES = frozenset({"acquireTime", "eventTime", "lastObservedTime", "pingTime", "renewTime"})
+
+# Bodies such as DeleteOptions: part of every group, and of no API of their own.
+_META_GROUP = "meta.k8s.io"
+
+
+def to_official(handle: Handle) -> Any:
+    """The object as an instance of the official client's class for its kind.
+
+    Raises:
+        ConfigError: The official client is not installed.
+        EncodeError: It has no class for this kind, or its class does not take this object.
+    """
+    client = _official_client()
+    model = _model_class(client, handle.gvk)
+    tree = handle.to_dict()
+    try:
+        if hasattr(model, "from_dict"):
+            return model.from_dict(tree)
+        # Before version 37, models are read from answers only, and by a client.
+        answer = SimpleNamespace(data=json.dumps(tree))
+        return client.ApiClient(client.Configuration()).deserialize(answer, model.__name__)
+    except (ValueError, TypeError, AttributeError, client.OpenApiException) as error:
+        raise EncodeError(
+            f"{handle!r} does not fit the official client's {model.__name__}: {_complaint(error)}"
+        ) from error
+
+
+def from_official(source: object, form: type[H]) -> H:
+    """An editable object of the class ``form`` from an official model, or a dict as JSON has it.
+
+    Raises:
+        DecodeError: It is of another kind, or says none and ``form`` does not know either.
+        EncodeError: Something in it cannot be written, such as a time without a time zone.
+    """
+    tree = _tree_of(source)
+    try:
+        tree = plain(tree)
+    except EncodeError as error:
+        raise EncodeError(f"{type(source).__name__}: {error}") from None
+    if issubclass(form, TypedObject):
+        _check_class(source, tree, form.class_gvk)
+        return form.from_dict(tree)
+    if not issubclass(form, TreeHandle):
+        raise DecodeError(f"an object cannot be made as a {form.__name__}; name one of its kinds")
+    if not tree.get("apiVersion") or not tree.get("kind"):
+        raise DecodeError(
+            f"this {type(source).__name__} does not say its apiVersion and kind (those in the "
+            "official client's lists do not); set both, or name its class, as "
+            "Pod.from_official(...)"
+        )
+    if form.visible is not None:
+        tree = {part: value for part, value in tree.items() if part in form.visible}
+    return form(tree)
+
+
+# -- out: which class ------------------------------------------------------------------------
+
+
+def _official_client() -> Any:
+    # Imported here and by name: it is large, and most programs do without it.
+    try:
+        return import_module("kubernetes.client")
+    except ImportError as error:
+        raise ConfigError(
+            "to_official() needs the official client, the package kubernetes: "
+            "pip install 'kinform[official]'"
+        ) from error
+
+
+def _model_class(client: Any, gvk: GVK) -> Any:
+    words = _group_words(gvk.group)
+    api = f"{''.join(words)}{gvk.version.capitalize()}Api"
+    # A kind of a group that it does not know may be called like one that it knows.
+    if gvk.group == _META_GROUP or hasattr(client, api):
+        for name in _class_names(gvk):
+            model = getattr(client, name, None)
+            # Parts of objects are classes too; only a whole object says its kind.
+            if "kind" in getattr(model, "attribute_map", ()):
+                return model
+    raise EncodeError(
+        f"the official client has no class for {gvk}; it takes a plain dict for it: to_dict()"
+    )
+
+
+def _class_names(gvk: GVK) -> tuple[str, str]:
+    """What it calls a kind; the first one where several groups have kinds of this name."""
+    name = f"{gvk.version.capitalize()}{gvk.kind}"
+    return f"{_group_words(gvk.group)[0]}{name}", name
+
+
+def _group_words(group: str) -> list[str]:
+    return [word.capitalize() for word in (group or "core").removesuffix(".k8s.io").split(".")]
+
+
+def _complaint(error: Exception) -> str:
+    """What is wrong and where, without the value, which may be a secret."""
+    errors = getattr(error, "errors", None)
+    if callable(errors) and (first := next(iter(errors()), None)):
+        place = ".".join(map(str, (getattr(error, "title", ""), *first["loc"])))
+        return f"{place}: {first['msg']}"
+    return str(error) if type(error) is ValueError else type(error).__name__
+
+
+# -- in: the tree ----------------------------------------------------------------------------
+
+
+def _tree_of(source: object) -> dict[str, Any]:
+    if isinstance(source, Mapping):
+        if "api_version" in source:
+            raise DecodeError(
+                "this dict has the official client's Python names (api_version); give the model "
+                "itself, not its to_dict()"
+            )
+        return dict(source)
+    if not hasattr(source, "attribute_map"):
+        raise DecodeError(f"a {type(source).__name__} is no model of the official client")
+    tree: dict[str, Any] = _plain_value(source, type(source).__name__, "")
+    return tree
+
+
+def _plain_value(value: Any, path: str, name: str) -> Any:
+    """A model as a dict with JSON's names; ``name`` is that of the field that it is in."""
+    if isinstance(value, dict):
+        return {key: _plain_value(child, f"{path}.{key}", key) for key, child in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_value(child, f"{path}[{i}]", name) for i, child in enumerate(value)]
+    if isinstance(value, (bytes, bytearray)):
+        raise EncodeError(
+            f"{path} holds bytes; official models have base64 text there: b64encode(...).decode()"
+        )
+    if isinstance(value, datetime) and name in MICRO_TIMES and value.tzinfo is not None:
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        return f"{utc.isoformat(timespec='microseconds')}Z"
+    if not hasattr(value, "attribute_map"):
+        return value
+    return {
+        key: _plain_value(child, f"{path}.{key}", key)
+        for attribute, key in value.attribute_map.items()
+        if (child := getattr(value, attribute)) is not None
+    }
+
+
+def _check_class(source: object, tree: Mapping[str, Any], gvk: GVK) -> None:
+    """Models from lists do not say their kind, but their class does."""
+    if isinstance(source, Mapping) or tree.get("kind"):
+        return
+    if not {each.__name__ for each in type(source).__mro__} & set(_class_names(gvk)):
+        raise DecodeError(f"this is a {type(source).__name__}, not a {gvk}")

@@ -1,0 +1,80 @@
+"""One part of a kind: what it is called and what it becomes; an attribute of objects out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_origin, overload
+
+from kinform.errors import EncodeError
+from kinform.objects._model import Model
+from kinform.objects._model_trees import Field, Origins
+from kinform.objects._part_groups import PartGroup
+
+if TYPE_CHECKING:
+    from kinform.objects._typed import TypedObject
+
+V = TypeVar("V")
+
+
+class Part(Generic[V]):
+    """One part of a kind: ``spec: Part[PodSpec] = Part("spec", PodSpec, PodSpec)``.
+
+    Args:
+        name: What it is called in JSON.
+        type: What it is decoded to.
+        zero: What an absent one reads as: a value, or a class that makes one. On an editable
+            object it can be filled in place, and belongs to the object once it is.
+    """
+
+    __slots__ = ("alone", "attribute", "name", "type", "zero")
+
+    def __init__(self, name: str, type: Any, zero: Any = None) -> None:
+        self.name = name
+        self.type = type
+        self.zero = zero
+        self.attribute = ""
+        self.alone = PartGroup([self])
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
+
+    @overload
+    def __get__(self, obj: None, owner: type) -> Part[V]: ...
+    @overload
+    def __get__(self, obj: TypedObject, owner: type) -> V: ...
+    def __get__(self, obj: TypedObject | None, owner: type) -> Part[V] | V:
+        if obj is None:
+            return self
+        try:
+            return cast(V, obj._parts[self.name])
+        except (AttributeError, KeyError):
+            return cast(V, obj._touch(self))
+
+    def __set__(self, obj: TypedObject, value: V) -> None:
+        obj._require_editable()
+        obj._parts[self.name] = self.checked(value, obj)
+
+    def checked(self, value: Any, obj: TypedObject) -> Any:
+        """The value, or what stands for ``None`` where a part is never ``None``.
+
+        Raises:
+            EncodeError: It is of another type.
+        """
+        if value is None:
+            return self.absent()
+        expected = get_origin(self.type) or self.type
+        is_nested = isinstance(expected, type) and issubclass(expected, (Model, dict, list))
+        if is_nested and not isinstance(value, expected):
+            name = expected.__name__
+            way_out = f"; {name}.from_dict(...) makes one of a dict"
+            raise EncodeError(
+                f"{type(obj).__name__}.{self.attribute} takes a {name}, not a "
+                f"{type(value).__name__}{way_out if issubclass(expected, Model) else ''}"
+            )
+        return value
+
+    def absent(self) -> Any:
+        return self.zero() if isinstance(self.zero, type) else self.zero
+
+    def put(self, tree: dict[str, Any], value: Any, origins: Origins) -> None:
+        """Write ``value`` in the place of what ``tree`` has of this part from before."""
+        Field.of(self.attribute, self.name, self.type, self.absent()).put(tree, value, origins)

@@ -1,0 +1,32 @@
+"""The binary form of objects: the one that API servers keep, and give without thinking."""
+
+from __future__ import annotations
+
+from kinform.protobuf._codec import ProtobufCodec, codec_for
+from kinform.protobuf._envelope import (
+    MAGIC,
+    Body,
+    ListBody,
+    join_list,
+    read_event,
+    read_kind,
+    split_list,
+    unwrap,
+    wrap,
+    write_event,
+)
+
+__all__ = [
+    "MAGIC",
+    "Body",
+    "ListBody",
+    "ProtobufCodec",
+    "codec_for",
+    "join_list",
+    "read_event",
+    "read_kind",
+    "split_list",
+    "unwrap",
+    "wrap",
+    "write_event",
+]

@@ -1,0 +1,174 @@
+"""The seam between bytes and objects, for protobuf: a codec for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from kinform.api import GVK
+from kinform.errors import DecodeError
+from kinform.objects import (
+    JSON,
+    METADATA,
+    PARTIAL_JSON,
+    Codec,
+    Head,
+    PartGroup,
+    Path,
+    split_path,
+    step_into,
+)
+from kinform.protobuf._cuts import metadata_cutter
+from kinform.protobuf._head import read_head
+from kinform.protobuf._messages import class_of, fields_of, has_message, own_messages
+from kinform.protobuf._paths import read_path
+from kinform.protobuf._salvage import salvaged_name
+from kinform.protobuf._table import MESSAGE_PACKAGES
+from kinform.protobuf._trees import part_of, tree_of
+from kinform.protobuf._values import MALFORMED
+from kinform.protobuf._views import part_reader
+from kinform.protobuf._writing import message_bytes
+
+_OnlyMetadata = own_messages({"OnlyMetadata": "metadata 1 bytes -"})["OnlyMetadata"]
+
+
+@cache
+def codec_for(gvk: GVK) -> ProtobufCodec | None:
+    """The codec for objects of this kind; ``None`` if we do not know what they are made of."""
+    packages = [MESSAGE_PACKAGES.get((gvk.group, gvk.version))]
+    if gvk.api_version == "v1":
+        # Status and the like travel as "v1", whichever group they are about.
+        packages.append("meta/v1")
+    for package in packages:
+        message = f"{package}.{gvk.kind}"
+        if package is not None and has_message(message):
+            return (ProtobufCodec if _is_object(message) else _BodyCodec)(gvk, message)
+    return None
+
+
+def _is_object(message: str) -> bool:
+    return any(
+        field.json == "metadata" and field.element == "meta/v1.ObjectMeta"
+        for field in fields_of(message)
+    )
+
+
+class ProtobufCodec:
+    """Objects of one kind as protobuf messages, without an envelope."""
+
+    name = "protobuf"
+
+    def __init__(self, gvk: GVK, message: str) -> None:
+        self._gvk = gvk
+        self._message = message
+        self._parts: dict[str, Callable[[Any], dict[str, Any]] | None] = {}
+        self._last: tuple[bytes | None, Any] = None, None
+
+    def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
+        return self.head(payload), self._gvk
+
+    def head(self, payload: bytes) -> Head:
+        """The head alone, for who knows the kind. Raises DecodeError."""
+        try:
+            return read_head(payload)
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        tree: dict[str, Any] = self._read(payload, tree_of(self._message))
+        return tree
+
+    def decode_part(self, payload: bytes, part: str) -> Any:
+        try:
+            read = self._parts[part]
+        except KeyError:
+            read = self._parts[part] = part_of(self._message, part)
+        if read is None:
+            raise KeyError(part)
+        return self._read(payload, read)[part]
+
+    def decode_path(self, payload: bytes, path: Path) -> Any:
+        steps = split_path(path)
+        message = self._parsed(payload)
+        try:
+            tree, rest = read_path(self._message, message, steps)
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+        return tree if not rest else step_into(tree, rest)
+
+    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+        message = self._parsed(payload)
+        try:
+            return [
+                part_reader(self._message, part.name, part.type)(message) for part in group.parts
+            ]
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+
+    def _parsed(self, payload: bytes) -> Any:
+        """The message, which nobody may change: who touches one part often touches the next."""
+        known, message = self._last
+        if known is not payload:
+            message = self._read(payload, lambda message: message)
+            # One assignment, so that any thread finds what belongs together.
+            self._last = payload, message
+        return message
+
+    def encode(self, tree: Any) -> bytes:
+        return message_bytes(self._message, tree)
+
+    def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
+        codec = codec_for(METADATA)
+        assert codec is not None  # it is in the tables
+        try:
+            metadata = _OnlyMetadata.FromString(payload).metadata
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+        return codec, bytes(_OnlyMetadata(metadata=metadata).SerializeToString())
+
+    def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
+        try:
+            return metadata_cutter(self._message, fields)(payload)
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+
+    def editable(self, payload: bytes) -> tuple[Codec, bytes]:
+        tree = JSON.encode(self.decode(payload))
+        return (PARTIAL_JSON if self._read(payload, _has_unknown_fields) else JSON), tree
+
+    def _read(self, payload: bytes, read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(class_of(self._message).FromString(payload))
+        except MALFORMED as error:
+            raise self._no_object(payload, error) from error
+
+    def _no_object(self, payload: bytes, cause: Exception) -> DecodeError:
+        key, version = salvaged_name(payload)
+        called = f"{self._gvk.kind} {key!r}" if key else f"{self._gvk.kind} of {len(payload)} bytes"
+        return DecodeError(
+            f"{called} in protobuf does not decode: {cause}", key=key, resource_version=version
+        )
+
+    def __repr__(self) -> str:
+        return f"<ProtobufCodec of {self._gvk}>"
+
+
+def _has_unknown_fields(message: Any) -> bool:
+    """Whether a newer server has put something into it, however deep, that we have no name for."""
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    return bool(message.ByteSize() != size)
+
+
+class _BodyCodec(ProtobufCodec):
+    """Bodies such as Status: what metadata they have is not that of an object."""
+
+    def head(self, payload: bytes) -> Head:
+        metadata = self.decode(payload).get("metadata")
+        if metadata is None:
+            raise DecodeError(f"{self._gvk} has no metadata, and is not an object")
+        return Head(resource_version=metadata.get("resourceVersion", ""))
+
+    def _no_object(self, payload: bytes, cause: Exception) -> DecodeError:
+        return DecodeError(f"{self._gvk} in protobuf does not decode: {cause}")

@@ -1,0 +1,53 @@
+"""The message of an object in; the few fields that every stage needs out."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import Any
+
+from kinform.objects import Head, OwnerUid
+from kinform.protobuf._messages import own_messages
+from kinform.protobuf._values import time_text
+
+# As much of an object as a head has; whatever else there is, is skipped.
+_ours = own_messages(
+    {
+        "HeadTime": "seconds 1 *int64 -\n nanos 2 int32 -",
+        "HeadOwner": "uid 4 string -\n controller 6 *bool -",
+        "HeadMeta": """
+            name 1 string -
+            namespace 3 string -
+            uid 5 string -
+            resourceVersion 6 string -
+            generation 7 int64 -
+            deletionTimestamp 9 *HeadTime -
+            labels 11 map[string]string -
+            ownerReferences 13 []HeadOwner -
+        """,
+        "HeadObject": "metadata 1 HeadMeta -",
+    }
+)
+_parse = _ours["HeadObject"].FromString
+
+
+def read_head(payload: bytes) -> Head:
+    """The head of an object. Raises what the parser raises."""
+    metadata = _parse(payload).metadata
+    labels = metadata.labels
+    owners = metadata.ownerReferences
+    return Head(
+        metadata.name,
+        # One string for all objects that say the same, as the JSON decoder has for keys.
+        intern(metadata.namespace),
+        metadata.uid,
+        metadata.resourceVersion,
+        metadata.generation,
+        time_text(metadata.deletionTimestamp) if metadata.HasField("deletionTimestamp") else None,
+        # Sorted, as JSON has them: a map has no order.
+        {intern(key): labels[key] for key in sorted(labels)} if labels else None,
+        tuple([OwnerUid(each.uid, _controls(each)) for each in owners]) if owners else None,
+    )
+
+
+def _controls(owner: Any) -> bool | None:
+    return owner.controller if owner.HasField("controller") else None

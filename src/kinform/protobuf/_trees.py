@@ -1,0 +1,227 @@
+"""A message in; the tree that the server's JSON has for the same object out.
+
+What Go leaves out of JSON depends on how a field was declared, not only on its value: a nil
+pointer is left out, an empty struct is not, an empty list that may not be left out is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kinform.protobuf._messages import FieldType, fields_of
+from kinform.protobuf._values import (
+    TREES,
+    base64_text,
+    by_key,
+    is_list,
+    items,
+    number,
+    read_either,
+    text,
+)
+
+Tree = dict[str, Any]
+_Step = Callable[[Any, Tree], None]
+
+_WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "bytes": base64_text,
+    "float64": number,
+    "string": text,
+}
+"""What JSON has for scalars that it writes in its own way."""
+
+_TOLD = {"volumeClaimTemplates": {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}}
+"""What servers add to the JSON of objects inside of others; messages have no place for it."""
+
+
+@cache
+def tree_of(message: str) -> Callable[[Any], Any]:
+    """What turns such a message into a tree."""
+    if (custom := TREES.get(message)) is not None:
+        return custom
+    if message.startswith("apiextensions/v1.JSONSchemaPropsOr"):
+        return _either(message)
+    if is_list(message):
+        return items
+    # Found on first use, for messages may contain themselves; and whole or not at all, for any
+    # thread may be the first.
+    steps: tuple[_Step, ...] = ()
+
+    def convert(value: Any) -> Tree:
+        nonlocal steps
+        if not steps:
+            steps = tuple(_step(field) for field in fields_of(message))
+        tree: Tree = {}
+        for step in steps:
+            step(value, tree)
+        return tree
+
+    return convert
+
+
+def element_tree_of(field: FieldType) -> Callable[[Any], Any]:
+    """What turns one message in such a field into a tree."""
+    tree = tree_of(field.element)
+    told = _TOLD.get(field.json)
+    return tree if told is None else lambda value: {**told, **tree(value)}
+
+
+def field_tree(field: FieldType, value: Any) -> Tree:
+    """A tree with one field of a message in it, if that is not absent."""
+    tree: Tree = {}
+    _step(field)(value, tree)
+    return tree
+
+
+def part_of(message: str, json: str) -> Callable[[Any], Any] | None:
+    """What reads one part of such a message; it gives an empty tree if the part is absent."""
+    for field in fields_of(message):
+        if field.json == json:
+            step = _step(field)
+
+            def read(value: Any, step: _Step = step) -> Tree:
+                tree: Tree = {}
+                step(value, tree)
+                return tree
+
+            return read
+    return None
+
+
+@cache
+def _step(field: FieldType) -> _Step:
+    if field.is_inline:
+        return _inline(field)
+    if field.shape == "list":
+        return _list(field)
+    if field.shape == "map":
+        return _map(field)
+    return _message(field) if field.is_message else _scalar(field)
+
+
+def _scalar(field: FieldType) -> _Step:
+    proto, json = field.proto, field.json
+    written = _WRITTEN.get(field.element)
+    keeps_empty = not (field.omits_empty or field.omits_zero)
+
+    def pointer(message: Any, tree: Tree) -> None:
+        if message.HasField(proto):
+            value = getattr(message, proto)
+            tree[json] = value if written is None else written(value)
+        elif keeps_empty:
+            tree[json] = None
+
+    def unless_empty(message: Any, tree: Tree) -> None:
+        value = getattr(message, proto)
+        if value:
+            tree[json] = value if written is None else written(value)
+
+    def always(message: Any, tree: Tree) -> None:
+        value = getattr(message, proto)
+        tree[json] = value if written is None else written(value)
+
+    # To Go, bytes that are not there are nil, and those of no length are not.
+    if field.is_pointer or (field.element == "bytes" and keeps_empty):
+        return pointer
+    return always if keeps_empty else unless_empty
+
+
+def _message(field: FieldType) -> _Step:
+    proto, json = field.proto, field.json
+    convert = tree_of(field.element)
+    keeps_empty = not (field.omits_empty or field.omits_zero)
+
+    def pointer(message: Any, tree: Tree) -> None:
+        if message.HasField(proto):
+            tree[json] = convert(getattr(message, proto))
+        elif keeps_empty:
+            tree[json] = None
+
+    def unless_zero(message: Any, tree: Tree) -> None:
+        value = getattr(message, proto)
+        if not _is_zero(field.element, value):
+            tree[json] = convert(value)
+
+    def always(message: Any, tree: Tree) -> None:
+        tree[json] = convert(getattr(message, proto))
+
+    def list_unless_empty(message: Any, tree: Tree) -> None:
+        if value := convert(getattr(message, proto)):
+            tree[json] = value
+
+    if field.is_pointer:
+        return pointer
+    if field.omits_zero:
+        return unless_zero
+    return list_unless_empty if field.omits_empty and is_list(field.element) else always
+
+
+def _list(field: FieldType) -> _Step:
+    proto, json = field.proto, field.json
+    keeps_empty = not (field.omits_empty or field.omits_zero)
+    convert = element_tree_of(field) if field.is_message else _WRITTEN.get(field.element)
+
+    def read(message: Any, tree: Tree) -> None:
+        values = getattr(message, proto)
+        if values:
+            tree[json] = list(values) if convert is None else [convert(each) for each in values]
+        elif keeps_empty:
+            tree[json] = None
+
+    return read
+
+
+def _map(field: FieldType) -> _Step:
+    proto, json = field.proto, field.json
+    keeps_empty = not (field.omits_empty or field.omits_zero)
+    convert = tree_of(field.element) if field.is_message else _WRITTEN.get(field.element)
+
+    def read(message: Any, tree: Tree) -> None:
+        values = getattr(message, proto)
+        if values:
+            tree[json] = by_key(values, convert)
+        elif keeps_empty:
+            tree[json] = None
+
+    return read
+
+
+def _inline(field: FieldType) -> _Step:
+    proto = field.proto
+    convert = tree_of(field.element)
+
+    def read(message: Any, tree: Tree) -> None:
+        if not field.is_pointer or message.HasField(proto):
+            tree.update(convert(getattr(message, proto)))
+
+    return read
+
+
+def _either(message: str) -> Callable[[Any], Any]:
+    """The unions of a schema: a schema, or something simpler."""
+    schema = tree_of("apiextensions/v1.JSONSchemaProps")
+
+    def convert(value: Any) -> Any:
+        return read_either(message, value, schema)
+
+    return convert
+
+
+def _is_zero(message: str, value: Any) -> bool:
+    if message in ("meta/v1.Time", "meta/v1.MicroTime"):
+        return TREES[message](value) is None
+    for field in fields_of(message):
+        if field.shape != "one":
+            if getattr(value, field.proto):
+                return False
+        elif field.is_pointer:
+            if value.HasField(field.proto):
+                return False
+        elif field.is_message:
+            if not _is_zero(field.element, getattr(value, field.proto)):
+                return False
+        elif getattr(value, field.proto):
+            return False
+    return True

@@ -1,0 +1,135 @@
+"""Messages that have a JSON of their own in; the value that JSON has for them out."""
+
+from __future__ import annotations
+
+import codecs
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from google.protobuf.message import DecodeError as ParseError
+
+from kinform.objects import Quantity
+from kinform.protobuf._messages import fields_of
+
+MALFORMED = (ParseError, ValueError, OverflowError, RecursionError)
+"""What is raised while a message is read that says what cannot be: no UTF-8, no JSON, no time."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Go's zero time, which JSON has as null: the first second of the year 1.
+_ZERO_SECONDS = -62135596800
+
+
+def time_of(message: Any) -> datetime | None:
+    """A time; ``None`` if it is Go's zero."""
+    seconds = message.seconds
+    if not seconds and not message.nanos:
+        # An absent message, or 1970: Go writes its zero time as no message at all.
+        return None if not message.HasField("seconds") else _EPOCH
+    if seconds <= _ZERO_SECONDS:
+        return None
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+def micro_time_of(message: Any) -> datetime | None:
+    """A time with its microseconds."""
+    found = time_of(message)
+    return None if found is None else found + timedelta(microseconds=message.nanos // 1000)
+
+
+def time_text(message: Any) -> str | None:
+    found = time_of(message)
+    return None if found is None else f"{found.isoformat()[:19]}Z"
+
+
+def micro_time_text(message: Any) -> str | None:
+    found = micro_time_of(message)
+    return None if found is None else f"{found.isoformat(timespec='microseconds')[:26]}Z"
+
+
+def int_or_string(message: Any) -> int | str:
+    if message.type:
+        return text(message.strVal)
+    number: int = message.intVal
+    return number
+
+
+def raw_json(message: Any) -> Any:
+    """What lies in the message as JSON text; ``None`` if nothing does."""
+    raw = message.Raw if hasattr(message, "Raw") else message.raw
+    return msgspec.json.decode(raw) if raw else None
+
+
+def is_list(message: str) -> bool:
+    """Whether it is a list that has a message of its own, as ``ExtraValue``."""
+    fields = fields_of(message)
+    return len(fields) == 1 and not fields[0].json and fields[0].proto == "items"
+
+
+def items(message: Any) -> list[str]:
+    return list(map(text, message.items))
+
+
+def read_either(message: str, value: Any, schema: Callable[[Any], Any]) -> Any:
+    """One of the unions of a schema: a schema, as ``schema`` reads it, or something simpler."""
+    if message.endswith("OrArray") and value.jSONSchemas:
+        return [schema(each) for each in value.jSONSchemas]
+    if message.endswith("OrStringArray") and value.property:
+        return list(map(text, value.property))
+    if value.HasField("schema"):
+        return schema(value.schema)
+    return value.allows if message.endswith("OrBool") else None
+
+
+def base64_text(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def text(value: str | bytes) -> str:
+    """A text. What is no UTF-8, as one that was cut too short, is shown as Go's JSON shows it."""
+    return value if isinstance(value, str) else value.decode(errors=_ONE_MARK_A_BYTE)
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)  # nobody encodes with it
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+_ONE_MARK_A_BYTE = "kinform.one_mark_a_byte"
+codecs.register_error(_ONE_MARK_A_BYTE, _mark)
+
+
+def by_key(values: Any, convert: Callable[[Any], Any] | None) -> dict[str, Any]:
+    """A map, which has no order, as JSON has it: sorted."""
+    read = {
+        text(key): value if convert is None else convert(value) for key, value in values.items()
+    }
+    return {key: read[key] for key in sorted(read)}
+
+
+def number(value: float) -> int | float:
+    """JSON has one kind of number, and Go writes a point only where one is needed."""
+    return int(value) if value.is_integer() and abs(value) < 1e21 else value
+
+
+TREES: dict[str, Callable[[Any], Any]] = {
+    "meta/v1.Time": time_text,
+    "meta/v1.MicroTime": micro_time_text,
+    "resource.Quantity": lambda message: text(message.string),
+    "intstr.IntOrString": int_or_string,
+    "meta/v1.FieldsV1": raw_json,
+    "runtime.RawExtension": raw_json,
+    "apiextensions/v1.JSON": raw_json,
+}
+"""What JSON has for these messages."""
+
+VALUES: dict[str, Callable[[Any], Any]] = {
+    **TREES,
+    "meta/v1.Time": time_of,
+    "meta/v1.MicroTime": micro_time_of,
+    "resource.Quantity": lambda message: Quantity(text(message.string)),
+    "meta/v1.FieldsV1": lambda message: msgspec.Raw(message.Raw),
+}
+"""What models have for these messages."""

@@ -1,0 +1,142 @@
+"""Objects, events and lists as the server has them, in JSON, in; the form a client reads out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from kinform.errors import NotAcceptableError
+from kinform.testing._negotiation import JSON, PROTOBUF, YAML, Form, form_of_errors, negotiate
+from kinform.testing._seams import EventEncoding, ListAnswer
+from kinform.testing._views import View
+
+if TYPE_CHECKING:
+    from kinform.testing._protobuf import Translations
+
+_PIECE = 256 * 1024
+
+
+class Encoding(EventEncoding, Protocol):
+    """One form of answers."""
+
+    content_type: str
+    watch_type: str
+
+    def body(self, json: bytes) -> bytes:
+        """A single object."""
+        ...
+
+    def list(self, answer: ListAnswer) -> Iterator[bytes]:
+        """A list in pieces, each large enough to be worth a write."""
+        ...
+
+
+class Encodings:
+    """The forms that a server has. Remembers what it has translated."""
+
+    def __init__(self) -> None:
+        self._translations: Translations | None = None
+
+    def objects(self, form: Form, view: View, *, pretty: bool) -> Encoding:
+        """For objects seen through a view."""
+        if form.media_type == PROTOBUF:
+            return self._protobuf(view.api_version, view.kind)
+        return _text(form.media_type, custom=view.custom, pretty=pretty)
+
+    def stream(self, accept: str, *, custom: bool) -> Encoding:
+        """For a watch that sends no objects. Who accepts nothing that there is, gets JSON."""
+        try:
+            form = negotiate(accept, custom=custom, watch=True)
+        except NotAcceptableError:
+            form = Form()
+        if form.media_type == PROTOBUF:
+            return self._protobuf("v1", "Status")
+        return _text(form.media_type, custom=custom, pretty=False)
+
+    def errors(self, accept: str, *, pretty: bool = False) -> Encoding:
+        """For a ``Status`` that refuses what was asked for."""
+        media_type = form_of_errors(accept)
+        if media_type == PROTOBUF:
+            return self._protobuf("v1", "Status")
+        return _text(media_type, custom=False, pretty=pretty)
+
+    def _protobuf(self, api_version: str, kind: str) -> Encoding:
+        # Loaded when somebody asks for it: most tests never do.
+        from kinform.testing._protobuf import ProtobufEncoding, Translations
+
+        if self._translations is None:
+            self._translations = Translations()
+        return ProtobufEncoding(self._translations, api_version, kind)
+
+
+def _text(media_type: str, *, custom: bool, pretty: bool) -> Encoding:
+    if media_type == YAML:
+        return YamlEncoding(custom=custom)
+    return JsonEncoding(custom=custom, pretty=pretty)
+
+
+class JsonEncoding:
+    """JSON on one line, or on many for a person to read."""
+
+    content_type = watch_type = JSON
+
+    def __init__(self, *, custom: bool, pretty: bool = False) -> None:
+        self._custom = custom
+        self._pretty = pretty
+
+    def body(self, json: bytes) -> bytes:
+        return msgspec.json.format(json, indent=2) if self._pretty else json + b"\n"
+
+    def event(self, type: bytes, json: bytes) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (type, json)
+
+    def frame(self, content: bytes) -> bytes:
+        return content
+
+    def list(self, answer: ListAnswer) -> Iterator[bytes]:
+        if self._pretty:
+            yield self.body(b"".join(_list_of(answer, custom=self._custom)))
+            return
+        parts: list[bytes] = []
+        size = 0
+        for part in _list_of(answer, custom=self._custom):
+            parts.append(part)
+            size += len(part)
+            if size >= _PIECE:
+                yield b"".join(parts)
+                parts, size = [], 0
+        yield b"".join((*parts, b"\n"))
+
+
+class YamlEncoding(JsonEncoding):
+    """YAML, which watches do not have."""
+
+    content_type = YAML
+
+    def body(self, json: bytes) -> bytes:
+        import yaml  # few ask for YAML
+
+        return yaml.safe_dump(msgspec.json.decode(json)).encode()
+
+    def list(self, answer: ListAnswer) -> Iterator[bytes]:
+        yield self.body(b"".join(_list_of(answer, custom=self._custom)))
+
+
+def _list_of(answer: ListAnswer, *, custom: bool) -> Iterator[bytes]:
+    encode = msgspec.json.encode
+    kind, version = encode(answer.kind), encode(answer.api_version)
+    metadata = encode(dict(answer.metadata))
+    if custom:
+        yield b'{"apiVersion":%b,"items":[' % version
+        tail = b'],"kind":%b,"metadata":%b}' % (kind, metadata)
+    else:
+        yield b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, metadata)
+        tail = b"]}"
+    separator = b""
+    for item in answer.items:
+        yield separator
+        yield item
+        separator = b","
+    yield tail

@@ -1,0 +1,205 @@
+"""The configuration of an official client in; a ``ClusterConfig`` that goes along with it out.
+
+Its models, its errors and its connections stay its own. What it says of where the cluster is, whom
+to trust and who is asking is taken over, or refused by name: nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from kinform.errors import ConfigError
+from kinform.transport._config import ClusterConfig
+from kinform.transport._impersonation import Impersonation
+from kinform.transport._official_credentials import OfficialCredentials
+from kinform.transport._pem import PemSource
+from kinform.transport._proxy import choose_proxy, parse_proxy
+
+_EXTRA = "impersonate-extra-"
+
+
+def official_config(source: object) -> ClusterConfig:
+    """What an ``ApiClient``, an API made of one, or a ``Configuration`` says, as one of ours.
+
+    Tokens are asked of the configuration before each request, so that its hook can renew them.
+
+    Raises:
+        ConfigError: It is none of these, or has a setting that we cannot do; names it.
+    """
+    client = getattr(source, "api_client", source)
+    configuration: Any = getattr(client, "configuration", client)
+    if not hasattr(configuration, "api_key") or not hasattr(configuration, "ssl_ca_cert"):
+        raise ConfigError(
+            f"a {type(source).__name__} is neither an ApiClient nor a Configuration of the "
+            "official client"
+        )
+    if not configuration.host:
+        raise ConfigError(
+            "host of the official configuration is not set; load one first, as by "
+            "kubernetes.config.load_kube_config()"
+        )
+    if getattr(configuration, "access_token", None):
+        raise _refused("access_token", "nobody sends it; set api_key['authorization']")
+    headers = _default_headers(client)
+    return ClusterConfig(
+        server=configuration.host,
+        certificate_authority=_authority(configuration),
+        insecure_skip_tls_verify=not configuration.verify_ssl,
+        tls_server_name=_server_name(configuration),
+        proxy_url=_proxy_url(configuration),
+        credentials=OfficialCredentials(configuration, headers.pop("authorization", None)),
+        **_from_headers(headers),
+        name=f"the official client of {configuration.host}",
+    )
+
+
+def _refused(setting: str, why: str) -> ConfigError:
+    return ConfigError(f"{setting} of the official client cannot be taken over: {why}")
+
+
+# -- TLS -------------------------------------------------------------------------------------
+
+
+def _authority(configuration: Any) -> PemSource | None:
+    path, data = configuration.ssl_ca_cert, getattr(configuration, "ca_cert_data", None)
+    if not configuration.verify_ssl:
+        return None  # it looks at no authority then, and so do we
+    if not data:
+        return str(path) if path else None
+    if path:
+        raise _refused("ca_cert_data", "ssl_ca_cert is set too; put both into one file")
+    return data.encode() if isinstance(data, str) else _pem_of(data)
+
+
+def _pem_of(data: bytes) -> bytes:
+    """Certificates in DER, one behind the other, as PEM."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(cadata=data)
+    except (ssl.SSLError, ValueError) as error:
+        raise _refused("ca_cert_data", "as bytes it holds no certificates in DER") from error
+    found = context.get_ca_certs(binary_form=True)
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found)).encode()
+
+
+def _server_name(configuration: Any) -> str | None:
+    name: str | None = getattr(configuration, "tls_server_name", None) or None
+    expected = configuration.assert_hostname
+    if not configuration.verify_ssl or expected is None or expected is True:
+        return name
+    if expected is False:
+        raise _refused(
+            "assert_hostname=False",
+            "the server's name is always checked; say in tls_server_name which one it has",
+        )
+    if name not in (None, expected):
+        raise _refused("assert_hostname", "tls_server_name is another name; keep one")
+    return str(expected)
+
+
+# -- proxies ---------------------------------------------------------------------------------
+
+
+def _proxy_url(configuration: Any) -> str | None:
+    """The proxy with its login, or ``None`` to go without one."""
+    address, exceptions = configuration.proxy, getattr(configuration, "no_proxy", None)
+    if address and exceptions and _is_excepted(configuration.host, exceptions):
+        address = None
+    if not address:
+        _check_environment(configuration.host)
+        return None
+    if getattr(configuration, "proxy_ssl_context", None) is not None:
+        raise _refused("proxy_ssl_context", "proxies are trusted as the system trusts them")
+    # Ours is checked again, but there the setting has another name.
+    parse_proxy(address, origin="proxy of the official client")
+    return _with_login(address, configuration.proxy_headers)
+
+
+def _is_excepted(host: str, exceptions: str) -> bool:
+    # Any proxy will do to ask with.
+    environment = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY"), "http://proxy")
+    environment["NO_PROXY"] = exceptions
+    return choose_proxy(host, proxy_url=None, environment=environment) is None
+
+
+def _check_environment(host: str) -> None:
+    if choose_proxy(host, proxy_url=None, environment=os.environ) is not None:
+        raise _refused(
+            "proxy",
+            f"it goes without one, but the environment has one for {urlsplit(host).hostname}; "
+            "add that host to NO_PROXY, or set proxy",
+        )
+
+
+def _with_login(address: str, headers: Mapping[str, str] | None) -> str:
+    if not headers:
+        return str(address)
+    given = {name.lower(): value for name, value in headers.items()}
+    login = _basic_login(given.pop("proxy-authorization", ""))
+    if given or login is None:
+        names = ", ".join(given) or "proxy-authorization"
+        raise _refused(f"proxy_headers ({names})", "only a basic login is sent to proxies")
+    scheme, _, rest = address.rpartition("://")
+    user, password = (quote(part, safe="") for part in login)
+    return f"{scheme or 'http'}://{user}:{password}@{rest.rpartition('@')[2]}"
+
+
+def _basic_login(header: str) -> tuple[str, str] | None:
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return user, password
+
+
+# -- what a client adds to each request ------------------------------------------------------
+
+
+def _default_headers(client: Any) -> dict[str, str]:
+    if getattr(client, "cookie", None):
+        raise _refused("cookie", "credentials are headers or certificates")
+    given: Mapping[str, Any] = getattr(client, "default_headers", None) or {}
+    return {name.lower(): str(value) for name, value in given.items()}
+
+
+def _from_headers(headers: dict[str, str]) -> dict[str, Any]:
+    """The options that stand for them."""
+    options: dict[str, Any] = {}
+    user_agent = headers.pop("user-agent", "")
+    if user_agent and not user_agent.startswith("OpenAPI-Generator/"):
+        options["user_agent"] = user_agent
+    asked = {name: headers.pop(name) for name in list(headers) if name.startswith("impersonate-")}
+    if asked:
+        options["impersonation"] = _impersonation(asked)
+    if headers:
+        raise _refused(
+            f"the default header {next(iter(headers))}",
+            "give the client's configuration instead to go without its headers",
+        )
+    return options
+
+
+def _impersonation(asked: dict[str, str]) -> Impersonation:
+    group = asked.pop("impersonate-group", "")
+    found = Impersonation(
+        user=asked.pop("impersonate-user", ""),
+        uid=asked.pop("impersonate-uid", ""),
+        groups=[group] if group else [],
+        extra={
+            unquote(name.removeprefix(_EXTRA)): [asked.pop(name)]
+            for name in list(asked)
+            if name.startswith(_EXTRA)
+        },
+    )
+    if asked:
+        raise _refused(f"the default header {next(iter(asked))}", "it means nothing to servers")
+    return found
