@@ -37,10 +37,11 @@ test-cluster: $(READY) ## conformance and more against a real kube-apiserver and
 	@$(BIN)/python tools/cluster_binaries.py > /dev/null || test -z "$(KINFORM_REQUIRE_CLUSTER)"
 	$(BIN)/python -m pytest --cluster $(PYTEST_OPTIONS)
 
-check: $(READY) ## ruff, mypy strict, and the layers of the architecture
+check: $(READY) ## ruff, mypy strict, pyright, and the layers of the architecture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 format: $(READY) ## let ruff tidy up

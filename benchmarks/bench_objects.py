@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.reading import read_everything
 from kinform.api import GVK
 from kinform.informers import Admission, strip_managed_fields
 from kinform.models.core.v1 import Pod
@@ -118,6 +123,36 @@ def print_memory(payload: bytes, count: int) -> None:
             print(f"{'  told by record.memory':28}{told / count:12,.0f}")
 
 
+def print_reading(payload: bytes) -> None:
+    """What a typed object costs who reads two fields of it, or all, from either form."""
+    print(f"\n{'typed, from bytes':28}{'protobuf µs':>13}{'JSON µs':>13}{'JSON/protobuf':>15}")
+    binary = codec_for(POD)
+    assert binary is not None
+    message = binary.encode(JSON.decode(payload))
+    # Two of each, in turn: a codec remembers the message that it has parsed last.
+    forms = [
+        itertools.cycle([Record.read(bytes(bytearray(each)), codec) for _ in range(2)])
+        for each, codec in ((message, binary), (payload, JSON))
+    ]
+    works: dict[str, Callable[[Pod], object]] = {
+        "two fields": lambda pod: (pod.status.phase, pod.spec.node_name),
+        "an image": lambda pod: pod.spec.containers[0].image,
+        "whole": read_everything,
+    }
+    for name, read in works.items():
+        pair = [_reading(read, records) for records in forms]
+        # In turns, so that a busy moment of the machine meets both.
+        turns = [
+            [best_of(work, payload, rounds=1, seconds=0.02) for work in pair] for _ in range(25)
+        ]
+        protobuf, text = map(min, zip(*turns, strict=True))
+        print(f"{name:28}{protobuf * 1e6:13.2f}{text * 1e6:13.2f}{text / protobuf:15.2f}")
+
+
+def _reading(read: Callable[[Pod], object], records: Iterator[Record]) -> Work:
+    return lambda _: read(Pod.over(next(records)))
+
+
 def print_stripping(payload: bytes) -> None:
     """What it costs to take managedFields away, by bytes and by hand, and what it saves."""
     print(f"\n{'managedFields stripped':28}{'µs':>9}{'bytes each':>13}{'left':>9}")
@@ -167,6 +202,7 @@ def main() -> None:
     print(f"a pod of {len(payload):,} bytes\n")
     print_speed(payload)
     print_memory(payload, arguments.count)
+    print_reading(payload)
     print_stripping(payload)
     print_imports()
 

@@ -15,9 +15,9 @@ from benchmarks.measure import (
     since,
     used_cpu,
 )
+from benchmarks.reading import read_everything
 from kinform import GVR, Client, DynamicSharedInformerFactory, SharedInformerFactory
 from kinform.informers import strip_managed_fields
-from kinform.objects import Model, TypedObject
 
 PODS = GVR("", "v1", "pods")
 
@@ -25,22 +25,6 @@ PODS = GVR("", "v1", "pods")
 def read_two_fields(pod: Any) -> None:
     """What a scheduler looks at."""
     _ = (pod.status.phase, pod.spec.node_name)
-
-
-def read_everything(value: Any) -> None:
-    """Every field of every part, down to the last one."""
-    if isinstance(value, TypedObject):
-        for part in value.parts.values():
-            read_everything(getattr(value, part.attribute))
-    elif isinstance(value, Model):
-        for name in value.__struct_fields__:
-            read_everything(getattr(value, name))
-    elif isinstance(value, dict):
-        for each in value.values():
-            read_everything(each)
-    elif isinstance(value, list):
-        for each in value:
-            read_everything(each)
 
 
 READERS: Mapping[str | None, Callable[[Any], None] | None] = {

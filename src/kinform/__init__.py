@@ -13,6 +13,7 @@ rest lives in its room: ``kinform.api``, ``kinform.objects``, ``kinform.models``
 
 from __future__ import annotations
 
+from kinform._version import __version__ as __version__
 from kinform.api import (
     GVK,
     GVR,

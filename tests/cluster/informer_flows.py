@@ -7,8 +7,9 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from kinform.api import GVR
 from kinform.client import Client

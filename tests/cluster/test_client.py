@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kinform.api import GVK, GVR
 from kinform.client import Client, EventType

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.conversation import run_to_end
 from benchmarks.peer_programs import CLIENT_GO, available_peers
 from kinform.testing import BlockingApiServer
+from tests.support.go import needs_go
 
 pytestmark = pytest.mark.cluster
 
@@ -32,12 +33,12 @@ def _pod(number: int) -> dict[str, Any]:
     }
 
 
+@needs_go
 def test_client_go_reads_lists_and_watches_of_this_server_in_protobuf(
     kinform_server: BlockingApiServer,
 ) -> None:
     program = available_peers([CLIENT_GO], install=True).get(CLIENT_GO)
-    if program is None:
-        pytest.skip("client-go needs Go to be built")
+    assert program is not None, "client-go could not be built; stderr says why"
     kinform_server.load(_pod(number) for number in range(COUNT))
     # It ends when its handler has been told of all pods: those it finds, and those that come later.
     given = {

@@ -1,10 +1,12 @@
-"""``--cluster`` chooses which tests run, and a missing cluster is skipped or fatal as asked."""
+"""``--cluster`` chooses which tests run, and what is missing is skipped or fatal as asked."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,11 +14,18 @@ ONE_OF_EACH = (
     "tests/cluster/test_real_cluster.py::test_it_is_the_pinned_version",
     "tests/cluster/test_cluster_process.py::test_a_free_port_can_be_listened_on",
 )
+# Whole files, for without their samples some tests cannot even be named; then one test of each.
+WITH_GO = tuple(
+    f"tests/cluster/test_{each}.py" for each in ("client_go", "models", "protobuf", "schema")
+)
+ONE_TEST_OF_EACH = "client_go_reads or sample_goes_back or cannot_agree or collecting_again"
 
 
-def _pytest(*arguments: str, **environment: str) -> tuple[int, str]:
+def _pytest(
+    *arguments: str, tests: Sequence[str] = ONE_OF_EACH, **environment: str
+) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, *ONE_OF_EACH],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, *tests],
         cwd=ROOT,
         env={**os.environ, "KINFORM_REQUIRE_CLUSTER": "", **environment},
         capture_output=True,
@@ -47,3 +56,33 @@ def test_a_cluster_that_is_required_and_cannot_be_had_is_an_error(tmp_path: Path
     assert code == 1
     assert "1 error" in said
     assert f"KUBEBUILDER_ASSETS={tmp_path} lacks kube-apiserver" in said
+
+
+def _pytest_without_go(folder: Path, **environment: str) -> tuple[int, str]:
+    """Neither Go nor anything that it built before is to be found."""
+    return _pytest(
+        "--cluster",
+        "--continue-on-collection-errors",
+        "-k",
+        ONE_TEST_OF_EACH,
+        tests=WITH_GO,
+        PATH=str(folder),
+        KINFORM_CACHE=str(folder),
+        **environment,
+    )
+
+
+def test_without_go_what_is_built_with_it_is_skipped(tmp_path: Path) -> None:
+    code, said = _pytest_without_go(tmp_path)
+
+    assert code == 0
+    assert "= 4 skipped," in said
+
+
+def test_go_that_is_required_and_not_there_is_an_error(tmp_path: Path) -> None:
+    code, said = _pytest_without_go(tmp_path, KINFORM_REQUIRE_CLUSTER="1")
+
+    assert code == 1
+    assert "skipped" not in said
+    for file in WITH_GO:
+        assert re.search(rf"^(FAILED|ERROR) {file}", said, re.M)

@@ -7,11 +7,11 @@ import importlib.util
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from kinform import GVR, Client, ClusterConfig, NotFoundError, blocking
 from kinform.transport import StaticToken

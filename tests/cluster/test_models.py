@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
@@ -21,6 +20,7 @@ from kinform.models.meta.v1 import DeleteOptions
 from kinform.objects import JSON, Model, Record, TypedObject, Unstructured
 from tests.cluster.informer_flows import client_in_new_namespace
 from tests.support.cluster import RealCluster
+from tests.support.go import has_go
 from tools.cluster_binaries import KUBERNETES
 from tools.schema.table import PATH as SCHEMA
 
@@ -199,15 +199,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test a sample; where they are is asked only if they will run."""
     if "sample" not in metafunc.fixturenames:
         return
-    if not metafunc.config.getoption("--cluster") or not _has_go():
+    if not metafunc.config.getoption("--cluster") or not has_go():
         metafunc.parametrize("sample", [])
         return
     names = sorted(file.stem for file in samples_folder().glob("*.json"))
     metafunc.parametrize("sample", names)
-
-
-def _has_go() -> bool:
-    return shutil.which("go") is not None or os.environ.get("KINFORM_REQUIRE_CLUSTER") == "1"
 
 
 @cache

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kinform.api import GVK
 from kinform.client import Client
@@ -28,11 +28,11 @@ from tests.cluster.test_models import (
     BODIES,
     NOT_GENERATED,
     TEMPLATE,
-    _has_go,
     samples_folder,
     served_versions,
 )
 from tests.support.cluster import RealCluster
+from tests.support.go import has_go, needs_go
 
 pytestmark = pytest.mark.cluster
 
@@ -135,7 +135,7 @@ def _as_servers_say(tree: Any) -> Any:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test a sample; where they are is asked only if they will run."""
     if "sample" in metafunc.fixturenames:
-        is_wanted = metafunc.config.getoption("--cluster") and _has_go()
+        is_wanted = metafunc.config.getoption("--cluster") and has_go()
         names = sorted(file.stem for file in samples_folder().glob("*.pb")) if is_wanted else []
         metafunc.parametrize("sample", names)
 
@@ -156,8 +156,6 @@ def test_a_sample_is_the_same_object_in_both_forms(sample: str) -> None:
 
 @pytest.fixture(scope="module")
 def filled() -> list[Filled]:
-    if not _has_go():
-        pytest.skip("no `go` here, to fill objects with")
     return list(filled_objects(*SEEDS))
 
 
@@ -170,6 +168,7 @@ def known(filled: list[Filled]) -> Iterator[tuple[GVK, Filled]]:
             assert (gvk.group, gvk.version) not in served_versions()
 
 
+@needs_go
 @pytest.mark.timeout(300)
 def test_objects_filled_at_random_are_the_same_in_both_forms(filled: list[Filled]) -> None:
     seen = set()
@@ -179,6 +178,7 @@ def test_objects_filled_at_random_are_the_same_in_both_forms(filled: list[Filled
     assert len(seen) > 125
 
 
+@needs_go
 def test_where_the_two_forms_cannot_agree_is_what_the_guide_says(filled: list[Filled]) -> None:
     """What Go's own way through protobuf and back changes in the JSON of an object."""
     reasons = {

@@ -163,7 +163,13 @@ spec:
       schema:
         openAPIV3Schema:
           type: object
+          required: [generationLimit, isPaused, owner, zones]
           properties:
+            generationLimit: {type: integer}
+            isPaused: {type: boolean}
+            owner: {type: object, required: [name], properties: {name: {type: string}}}
+            zones: {type: array, items: {type: string}}
+            comment: {type: string}
             spec:
               type: object
               x-kubernetes-preserve-unknown-fields: true

@@ -7,7 +7,6 @@ import sys
 
 from kinform.testing import BlockingApiServer
 
-
 # Development mode also reports each step of a loop that took longer than 0.1 s: on a busy
 # machine that says something of the machine, and nothing of the program.
 _WITHOUT_SLOW_STEPS = """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import subprocess
 import sys
 from types import ModuleType
 
+import msgspec
 import pytest
 
 import kinform
@@ -61,6 +63,14 @@ def test_all_is_complete(room: ModuleType) -> None:
     assert own <= set(room.__all__)
 
 
+def test_every_struct_can_be_asked_for_its_signature(room: ModuleType) -> None:
+    """As ``help`` does. Its annotations are evaluated for it, and so must stand at run time."""
+    for name in room.__all__:
+        value = getattr(room, name)
+        if isinstance(value, type) and issubclass(value, msgspec.Struct):
+            assert inspect.signature(value).parameters.keys() == set(value.__struct_fields__)
+
+
 def test_importing_kinform_does_not_import_what_is_heavy() -> None:
     code = "import sys, kinform; print(*sys.modules)"
     loaded = subprocess.run(
@@ -68,6 +78,8 @@ def test_importing_kinform_does_not_import_what_is_heavy() -> None:
     ).stdout.split()
     assert "kinform.client" in loaded
     assert not {"aiohttp", "yaml", "trustme", "pytest", "cryptography"}.intersection(loaded)
+    # Of the standard library, what only a refusal, a page of HTML or an exec plugin needs.
+    assert not {"email", "html", "http", "json"}.intersection(loaded)
 
 
 def test_the_front_door_says_what_flows_through_it() -> None:

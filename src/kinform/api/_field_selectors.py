@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kinform.api._validation import is_field
 from kinform.errors import SelectorError
 
-_TERM = re.compile(r"(?:\\.|[^\\,]|\\\Z)+", re.DOTALL)
-_OPERATOR = re.compile(r"!=|==|=")
-_VALUE = re.compile(r"(?:\\[\\,=]|[^\\,=])*")
+_TERM = r"(?s:\\.|[^\\,]|\\\Z)+"
+_OPERATOR = r"!=|==|="
+_VALUE = r"(?:\\[\\,=]|[^\\,=])*"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """One field that must, or must not, have one value."""
 
     field: str
@@ -42,8 +42,7 @@ class FieldRequirement:
         return f"{self.field}{'!=' if self.negated else '='}{escaped}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """Conditions on fields that must all hold. The empty one matches everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()
@@ -58,7 +57,9 @@ class FieldSelector:
             SelectorError: A part has no operator, or a value has a bare ``=`` or a bad escape;
                 the message points at the place.
         """
-        terms = (_parse_term(term[0], term.start(), text) for term in _TERM.finditer(text))
+        if text == "":
+            return cls()  # as most do, and no pattern need be compiled for it
+        terms = (_parse_term(term[0], term.start(), text) for term in re.finditer(_TERM, text))
         return cls(tuple(sorted(terms, key=str)))
 
     @classmethod
@@ -80,11 +81,11 @@ class FieldSelector:
 
 
 def _parse_term(term: str, start: int, text: str) -> FieldRequirement:
-    operator = _OPERATOR.search(term)
+    operator = re.search(_OPERATOR, term)
     if operator is None:
         raise _error(text, start, f"{term!r} is not field=value, field==value or field!=value")
     field, value = term[: operator.start()], term[operator.end() :]
-    legal = _VALUE.match(value)
+    legal = re.match(_VALUE, value)
     assert legal is not None  # it may be empty
     if legal.end() < len(value):
         wrong = value[legal.end() : legal.end() + 2]

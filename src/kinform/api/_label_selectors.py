@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from kinform.api._validation import check_label_key, check_label_value
 from kinform.errors import SelectorError
@@ -33,8 +34,7 @@ _PRESENCE = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
 _ORDER = frozenset({Operator.GREATER_THAN, Operator.LESS_THAN})
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on one label."""
 
     key: str
@@ -94,8 +94,7 @@ class Requirement:
         return f"{self.key}{self.operator.value}{next(iter(self.values))}"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(msgspec.Struct, frozen=True):
     """Conditions on labels that must all hold. The empty one matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -107,6 +106,8 @@ class LabelSelector:
         Raises:
             SelectorError: The text is not in the grammar; the message points at the place.
         """
+        if text == "":
+            return cls()  # as most do, and no pattern need be compiled for it
         return cls(_by_key(_LabelParser(text).parse()))
 
     @classmethod
@@ -158,7 +159,7 @@ _MATCH_OPERATORS = {
 
 _PUNCTUATION = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">"})
 _SPACE = " \t\r\n"
-_TOKEN = re.compile(rf"==|!=|[=!(),<>]|[^{_SPACE}=!(),<>]+")
+_TOKEN = rf"==|!=|[=!(),<>]|[^{_SPACE}=!(),<>]+"
 
 
 class _LabelParser:
@@ -166,7 +167,7 @@ class _LabelParser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [(found[0], found.start()) for found in _TOKEN.finditer(text)]
+        self._tokens = [(found[0], found.start()) for found in re.finditer(_TOKEN, text)]
         self._next = 0
 
     def parse(self) -> Iterator[Requirement]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from kinform.api._validation import is_dns_label, is_dns_subdomain, is_kind, is_resource
 from kinform.errors import InvalidNameError
@@ -53,8 +54,7 @@ def split_namespace_key(key: str) -> ObjectName:
     return ObjectName(first, rest) if slash else ObjectName("", first)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GVK:
+class GVK(msgspec.Struct, frozen=True, order=True):
     """A kind: group (empty for the core group), version, kind."""
 
     group: str
@@ -82,8 +82,7 @@ class GVK:
         return f"{self.api_version}/{self.kind}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GVR:
+class GVR(msgspec.Struct, frozen=True, order=True):
     """A resource: group (empty for the core group), version, and the plural name in the URL."""
 
     group: str

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from kinform.api._field_selectors import FieldSelector
 from kinform.api._label_selectors import LabelSelector
@@ -13,8 +13,7 @@ from kinform.errors import SelectorError
 ResourceVersionMatch = Literal["", "Exact", "NotOlderThan"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to list or watch, and how. Empty and ``None`` mean: leave it to the server.
 
     An illegal selector is refused here, with a SelectorError, before it travels.
@@ -49,7 +48,7 @@ class ListOptions:
 
     def replace(self, **changes: Any) -> ListOptions:
         """A copy with some options changed."""
-        return dataclasses.replace(self, **changes)
+        return msgspec.structs.replace(self, **changes)
 
     def to_query(self) -> dict[str, str]:
         """The query parameters that say this; ``watch`` itself is the verb's to add."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from kinform.api._names import GVK, GVR
 
 
-@dataclass(frozen=True, slots=True)
-class ApiResource:
+class ApiResource(msgspec.Struct, frozen=True):
     """One resource of one group-version, as discovery describes it.
 
     Attributes:

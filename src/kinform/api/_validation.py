@@ -6,12 +6,13 @@ import re
 
 from kinform.errors import SelectorError
 
-_LABEL_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _RESOURCE = re.compile(r"[a-z0-9_][a-z0-9._:-]*")
-_FIELD = re.compile(r"[^\s!=,\\]+")
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
+# Only selectors need these: whoever has none never pays for compiling them.
+_LABEL_PART = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
+_FIELD = r"[^\s!=,\\]+"
 
 
 def is_dns_label(text: object) -> bool:
@@ -39,7 +40,7 @@ def is_kind(text: object) -> bool:
 
 def is_field(text: object) -> bool:
     """Whether a field selector can name it: no space, and nothing that the grammar uses."""
-    return isinstance(text, str) and bool(_FIELD.fullmatch(text))
+    return isinstance(text, str) and bool(re.fullmatch(_FIELD, text))
 
 
 def check_label_key(key: str) -> None:
@@ -49,7 +50,7 @@ def check_label_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
     if slash and not is_dns_subdomain(prefix):
         raise SelectorError(f"label key {key!r}: the part before '/' must be a DNS subdomain")
-    if len(name) > 63 or not _LABEL_PART.fullmatch(name):
+    if len(name) > 63 or not re.fullmatch(_LABEL_PART, name):
         raise SelectorError(
             f"label key {key!r}: the name must have 1 to 63 letters, digits, '-', '_' or '.', "
             "and begin and end with a letter or digit"
@@ -60,7 +61,7 @@ def check_label_value(value: str, *, of: str) -> None:
     """Raise SelectorError unless ``value`` is empty or what a label may hold."""
     if not isinstance(value, str):
         raise SelectorError(f"label {of!r}: value {value!r} must be a string")
-    if value and (len(value) > 63 or not _LABEL_PART.fullmatch(value)):
+    if value and (len(value) > 63 or not re.fullmatch(_LABEL_PART, value)):
         raise SelectorError(
             f"label {of!r}: value {value!r} must be empty, or have up to 63 letters, digits, "
             "'-', '_' or '.', and begin and end with a letter or digit"

@@ -12,6 +12,7 @@ from kinform.blocking._owned import Owned
 from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
 from kinform.client import Client as AsyncClient
 from kinform.client import WireFormat
+from kinform.client._expecting import expect_client
 from kinform.transport import ClusterConfig, Transport
 
 
@@ -130,3 +131,14 @@ class Client(TypedVerbs):
 
     server_version = door(AsyncClient.server_version)
     request = door(AsyncClient.request)
+
+
+def inner_client(client: Client, *, taker: str) -> AsyncClient:
+    """The client as the other side knows it.
+
+    Raises:
+        ConfigError: It is none, or of the other side already.
+    """
+    expect_client(client, Client, taker=f"kinform.blocking.{taker}", room="kinform.blocking")
+    inner: AsyncClient = client._inner
+    return inner

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from weakref import WeakValueDictionary
 
-from kinform.blocking._client import Client
+from kinform.blocking._client import Client, inner_client
 from kinform.blocking._doors import Doors, door, loop_door
 from kinform.blocking._owned import Owned
 from kinform.blocking._shared_informer import SharedIndexInformer
@@ -173,7 +173,8 @@ class DynamicSharedInformerFactory(BlockingFactory[Unstructured]):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[Unstructured]],
     ) -> None:
-        super().__init__(client, AsyncDynamicFactory(client._inner, default_resync, **options))
+        inner = inner_client(client, taker=type(self).__name__)
+        super().__init__(client, AsyncDynamicFactory(inner, default_resync, **options))
 
 
 class MetadataSharedInformerFactory(BlockingFactory[PartialObjectMetadata]):
@@ -185,4 +186,5 @@ class MetadataSharedInformerFactory(BlockingFactory[PartialObjectMetadata]):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[PartialObjectMetadata]],
     ) -> None:
-        super().__init__(client, AsyncMetadataFactory(client._inner, default_resync, **options))
+        inner = inner_client(client, taker=type(self).__name__)
+        super().__init__(client, AsyncMetadataFactory(inner, default_resync, **options))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from kinform.blocking._life import Closer
 from kinform.blocking._loop_thread import LoopThread
+from kinform.client._expecting import expect
 from kinform.errors import StateError
 
 T = TypeVar("T")
@@ -36,6 +37,8 @@ class Owned:
         loop: LoopThread | None = None,
         needs: object = None,
     ) -> None:
+        if loop is not None:
+            expect(loop, LoopThread, taker="loop=", meant="a kinform.blocking.LoopThread")
         self.name = name
         self.loop = loop if loop is not None else LoopThread(name=name)
         self._instead = instead

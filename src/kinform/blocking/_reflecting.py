@@ -6,8 +6,9 @@ The small ones: what they call runs on the loop thread, so it must be short and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, Self, TypedDict, TypeVar, Unpack
+
+import msgspec
 
 from kinform.blocking._owned import Owned
 from kinform.blocking._running import Background, Runs, owned_by
@@ -91,8 +92,7 @@ class Reflector(Runs, Generic[T]):
         return self._reflector.quarantine
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControllerConfig(Generic[T]):
+class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """What a controller is made of: ``kinform.informers.ControllerConfig`` of a blocking source."""
 
     source: ListWatch[T]
@@ -116,7 +116,8 @@ class Controller(Runs, Generic[T]):
 
     def __init__(self, config: ControllerConfig[T]) -> None:
         (source,) = inner_sources(config.source)
-        controller = AsyncController(AsyncControllerConfig(**{**vars(config), "source": source}))
+        made_of = {**msgspec.structs.asdict(config), "source": source}
+        controller = AsyncController(AsyncControllerConfig(**made_of))
         running = Background(controller.name, controller.run)
         owned = owned_by(running, [config.source], instead="Controller")
         self._stand_before(controller, config, running, owned)
@@ -130,7 +131,7 @@ class Controller(Runs, Generic[T]):
         owned: Owned,
     ) -> Self:
         front = cls.__new__(cls)
-        config = ControllerConfig(**{**vars(controller.config), "source": source})
+        config = ControllerConfig(**{**msgspec.structs.asdict(controller.config), "source": source})
         front._stand_before(controller, config, running, owned)
         return front
 

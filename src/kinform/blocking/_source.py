@@ -13,6 +13,7 @@ from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._verbs import Verbs
 from kinform.client import Frame, ResourceOrModel
+from kinform.client._expecting import expect, expect_client
 from kinform.errors import ConfigError
 from kinform.informers import ForResourceOptions, TweakListOptions
 from kinform.informers import ListWatch as AsyncListWatch
@@ -113,7 +114,11 @@ class ListWatch(Doors, Generic[T]):
 
         Raises:
             SelectorError: A selector is not legal.
+            ConfigError: That is no client, or one of the other side.
         """
+        expect_client(
+            client, Verbs, taker="kinform.blocking.ListWatch.for_resource", room="kinform.blocking"
+        )
         source = cls.__new__(cls)
         inner = AsyncListWatch.for_resource(client._inner, resource, **options)
         Doors.__init__(source, inner, client._owned)
@@ -147,11 +152,12 @@ def inner_sources(*sources: ListWatch[T]) -> list[AsyncListWatch[T]]:
         ConfigError: They are of the other side already, or not of one loop.
     """
     for source in sources:
-        if not isinstance(source, ListWatch):
-            raise ConfigError(
-                f"a source here is a kinform.blocking.ListWatch, not a {type(source).__name__} "
-                f"of {type(source).__module__.partition('._')[0]}"
-            )
+        expect(
+            source,
+            ListWatch,
+            taker="an informer of kinform.blocking",
+            meant="a kinform.blocking.ListWatch",
+        )
     if len({source._owned.loop for source in sources}) > 1:
         raise ConfigError(
             "several sources of one informer run on one loop thread: make them of the same "

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast
 from weakref import WeakValueDictionary
 
-from kinform.blocking._client import Client
+from kinform.blocking._client import Client, inner_client
 from kinform.blocking._factory import BlockingFactory, ResourceInformer
 from kinform.blocking._generated_groups import Groups
 from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
 from kinform.blocking._source import ListWatch
 from kinform.client import Fields, Labels
+from kinform.client._expecting import expect
 from kinform.informers import Asked, FactoryOptions, Namespaces, TweakListOptions
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer
@@ -41,7 +42,8 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[TypedObject]],
     ) -> None:
-        super().__init__(client, AsyncFactory(client._inner, default_resync, **options))
+        inner = inner_client(client, taker=type(self).__name__)
+        super().__init__(client, AsyncFactory(inner, default_resync, **options))
         # The same doors for the same hold, as long as somebody holds them.
         self._held: WeakValueDictionary[AsyncResourceInformer[Any], ResourceInformer[Any]]
         self._held = WeakValueDictionary()
@@ -69,6 +71,12 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
 
         def build_inner(_: object, resync_period: float) -> AsyncInformer[M]:
             built = build(self.client, resync_period)
+            expect(
+                built,
+                SharedIndexInformer,
+                taker="informer_for",
+                meant="what builds a kinform.blocking.SharedIndexInformer",
+            )
             # It lives as long as we do now, whoever lets go of it.
             built._owned = self._owned
             self._fronts[built._inner] = built
@@ -113,6 +121,7 @@ def new_informer(
         tweak_list_options: Sees the options of every list and every watch, and returns them.
         options: Those of ``SharedIndexInformer``.
     """
+    inner_client(client, taker="new_informer")
     sources = [
         ListWatch.for_resource(
             client,

@@ -24,7 +24,7 @@ examples:
   kinform generate --from-cluster stable.example.com/v1 --out mypkg/
 
 One call writes the whole package: name everything that is to be in it. Files that it wrote
-before are replaced; others are never touched.
+before are replaced, and removed if nothing is in them any more; others are never touched.
 """
 
 
@@ -81,9 +81,11 @@ def run(arguments: argparse.Namespace) -> int:
         run_async(_read_cluster(arguments, kinds))
     refuse_built_in(kinds)
     files = render_package(kinds, _warn)
-    write_files(arguments.out, files)
+    removed = write_files(arguments.out, files)
     names = ", ".join(str(kind) for kind in kinds)
     print(f"{arguments.out}: {len(files)} files for {names}")
+    if removed:
+        print(f"{arguments.out}: removed, as written before and not now: {', '.join(removed)}")
     return 0
 
 

@@ -6,6 +6,8 @@ import argparse
 import platform
 from typing import Any
 
+from kinform._version import __version__
+
 
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
@@ -15,13 +17,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from importlib.metadata import version
-
     from kinform.testing._generated_resources import VERSION
 
     python = platform.python_version()
     kubernetes = VERSION["gitVersion"]
-    print(
-        f"kinform {version('kinform')} (Python {python}, serves the API of Kubernetes {kubernetes})"
-    )
+    print(f"kinform {__version__} (Python {python}, serves the API of Kubernetes {kubernetes})")
     return 0

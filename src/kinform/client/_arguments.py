@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from kinform.api import FieldSelector, LabelSelector
-from kinform.errors import ConfigError
-from kinform.objects import Codec, Handle
+from kinform.errors import ConfigError, SelectorError
+from kinform.objects import Codec, Handle, request_body
 
 Labels = LabelSelector | str | Mapping[str, str | Collection[str]]
 Fields = FieldSelector | str | Mapping[str, str]
@@ -30,14 +30,28 @@ def as_label_selector(labels: Labels) -> LabelSelector:
     """
     if isinstance(labels, str):
         return LabelSelector.parse(labels)
-    return labels if isinstance(labels, LabelSelector) else LabelSelector.from_labels(labels)
+    if isinstance(labels, LabelSelector):
+        return labels
+    _require_mapping("labels", labels, "'app=web,tier in (a, b)'")
+    return LabelSelector.from_labels(labels)
 
 
 def as_field_selector(fields: Fields) -> FieldSelector:
     """As ``as_label_selector``, for fields."""
     if isinstance(fields, str):
         return FieldSelector.parse(fields)
-    return fields if isinstance(fields, FieldSelector) else FieldSelector.from_fields(fields)
+    if isinstance(fields, FieldSelector):
+        return fields
+    _require_mapping("fields", fields, "'spec.nodeName=a'")
+    return FieldSelector.from_fields(fields)
+
+
+def _require_mapping(option: str, given: object, example: str) -> None:
+    if not isinstance(given, Mapping):
+        raise SelectorError(
+            f"{option}={given!r} is no selector; pass a text such as {example}, a dict, or a "
+            f"{option.removesuffix('s').capitalize()}Selector, or leave it out for all"
+        )
 
 
 def write_query(
@@ -63,19 +77,18 @@ def patch_media_type(type: PatchType) -> str:
     Raises:
         ConfigError: There is no such patch.
     """
-    found = _PATCH_MEDIA_TYPES.get(type)
-    if found is None:
+    if type not in tuple(_PATCH_MEDIA_TYPES):  # by comparison, for not all that may come has a hash
         raise ConfigError(f"no patch is of type {type!r}; it is {', '.join(_PATCH_MEDIA_TYPES)}")
-    return found
+    return _PATCH_MEDIA_TYPES[type]
 
 
 def encode_patch(patch: Any, codec: Codec) -> bytes:
     """The body of a patch. An object serves as well as a dict of its parts.
 
     Raises:
-        EncodeError: Something in it cannot be written.
+        EncodeError: Something in it cannot be written, or is not of the type that its model says.
     """
-    return patch.to_bytes(codec) if isinstance(patch, Handle) else codec.encode(patch)
+    return request_body(patch, codec) if isinstance(patch, Handle) else codec.encode(patch)
 
 
 def encode_delete_options(

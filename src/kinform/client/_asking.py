@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
+
+import msgspec
 
 from kinform.api import ListOptions
 from kinform.client._exchange import Exchange
@@ -125,4 +126,4 @@ class Asking:
 
 def _asking_for_all(request: Request) -> Request:
     """For a server that knows no metadata form; what it sends instead is pruned here."""
-    return dataclasses.replace(request, headers={**request.headers, "Accept": JSON_TYPE})
+    return msgspec.structs.replace(request, headers={**request.headers, "Accept": JSON_TYPE})

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
+from kinform.client._expecting import expect
 from kinform.client._negotiation import Negotiation, WireFormat
 from kinform.client._typed_verbs import MetadataVerbs
 from kinform.client._writing import Writing
@@ -54,6 +55,13 @@ class Client(Writing):
         timeout: float | None = 120.0,
         wire_format: WireFormat = "auto",
     ) -> None:
+        expect(
+            config,
+            ClusterConfig,
+            taker="Client",
+            meant="a kinform.ClusterConfig",
+            way_out="Client.from_env() and Client.from_kubeconfig() find one",
+        )
         _check_options(page_size, max_retries, max_body_size, timeout)
         self.config = config
         self._transport = transport if transport is not None else AiohttpTransport(config)
@@ -151,7 +159,16 @@ class Client(Writing):
 
         Raises:
             InvalidNameError: The path is not one below the server's address.
+            ConfigError: The body is no bytes, or something else is not what it should be.
         """
+        for option, given, form, meant in (
+            ("method", method, str, "text"),
+            ("path", path, str, "text"),
+            ("query", query or {}, Mapping, "a dict of text"),
+            ("headers", headers or {}, Mapping, "a dict of text"),
+            ("body", body or b"", bytes, "bytes"),
+        ):
+            expect(given, form, taker=f"{option}= of request()", meant=meant)
         if not path.startswith("/") or "?" in path or "#" in path:
             raise InvalidNameError(
                 f"{path!r} is no path; it starts with '/', and what follows a '?' goes into query="
@@ -164,11 +181,15 @@ class Client(Writing):
 def _check_options(
     page_size: int, max_retries: int, max_body_size: int, timeout: float | None
 ) -> None:
-    if page_size < 1:
+    if not _is_number(page_size) or page_size < 1:
         raise ConfigError(f"page_size must be at least 1, not {page_size!r}")
-    if max_retries < 0:
+    if not _is_number(max_retries) or max_retries < 0:
         raise ConfigError(f"max_retries must be 0 or more, not {max_retries!r}")
-    if max_body_size < 1:
+    if not _is_number(max_body_size) or max_body_size < 1:
         raise ConfigError(f"max_body_size must be at least 1 byte, not {max_body_size!r}")
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and (not _is_number(timeout) or not timeout > 0):
         raise ConfigError(f"timeout must be above 0, not {timeout!r}; None turns it off")
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float)

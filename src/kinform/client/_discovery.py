@@ -23,6 +23,7 @@ from kinform.errors import (
     ApiError,
     DecodeError,
     DiscoveryError,
+    InvalidNameError,
     KinformError,
     NoMatchError,
     NotFoundError,
@@ -70,6 +71,8 @@ class Discovery:
         Raises:
             NoMatchError: The server has no such resource; the message suggests near ones.
         """
+        if not isinstance(gvr, GVR):
+            raise InvalidNameError(f"{gvr!r} is no GVR; GVR.parse('apps/v1/deployments') makes one")
         found = await self._look_up(gvr, lambda: self._resources)
         if found is None:
             hint = suggest_resource(gvr, self._resources.values())
@@ -82,6 +85,8 @@ class Discovery:
         Raises:
             NoMatchError: The server has no such kind; the message suggests near ones.
         """
+        if not isinstance(gvk, GVK):
+            raise InvalidNameError(f"{gvk!r} is no GVK; GVK('apps', 'v1', 'Deployment') is one")
         found = await self._look_up(gvk, lambda: self._kinds)
         if found is None:
             hint = suggest_kind(gvk, self._resources.values())

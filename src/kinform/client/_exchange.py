@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
+
+import msgspec
 
 from kinform.client._status import error_from_response
 from kinform.errors import ApiError, ResponseTooLargeError, TransportError
@@ -44,7 +45,7 @@ class Exchange:
             ApiError: The server refused.
             TransportError: No answer, or not all of it.
         """
-        request = dataclasses.replace(request, total_timeout=self._timeout)
+        request = msgspec.structs.replace(request, total_timeout=self._timeout)
         response = await self.open(request, retry=retry)
         try:
             return response, await response.read(self.max_body_size)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar, overload
+
+import msgspec
 
 from kinform.client._wire import Wire
 from kinform.errors import DecodeError
@@ -17,8 +18,7 @@ T = TypeVar("T", bound=Handle)
 _SLICE = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(msgspec.Struct, frozen=True):
     """An item of a list that could not be read, kept so that it can be reported."""
 
     payload: bytes

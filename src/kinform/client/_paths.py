@@ -18,7 +18,8 @@ def resource_path(
     """The path of a collection, an object or a subresource.
 
     Raises:
-        InvalidNameError: A name that would lead to another path: empty, ``..``, or with a slash.
+        InvalidNameError: A name that would lead to another path: empty, ``..``, or with a slash;
+            or one that is no text.
     """
     path = group_version_path(gvr.group, gvr.version)
     if namespace:
@@ -27,13 +28,22 @@ def resource_path(
     if name is not None:
         path += f"/{_segment(name, f'name of an object in {gvr}')}"
     if subresource:
-        path += "".join(f"/{_segment(part, 'subresource')}" for part in subresource.split("/"))
+        parts = _text(subresource, "subresource").split("/")
+        path += "".join(f"/{_segment(part, 'subresource')}" for part in parts)
     return path
 
 
-def _segment(value: str, what: str) -> str:
+def _segment(name: object, what: str) -> str:
+    value = _text(name, what)
     if not value or value in (".", "..") or "/" in value or "%" in value:
         raise InvalidNameError(
             f"{value!r} cannot be the {what}: empty, '.', '..', '/' and '%' are not allowed"
         )
     return quote(value, safe=":@!$&'()*+,;=~")
+
+
+def _text(name: object, what: str) -> str:
+    """The same: callers are not all type-checked."""
+    if not isinstance(name, str):
+        raise InvalidNameError(f"{name!r} cannot be the {what}: it is no text")
+    return name

@@ -33,12 +33,7 @@ class Resolver:
             return resource
         if isinstance(resource, GVR):
             return await self._discovery.for_resource(resource)
-        if isinstance(resource, GVK):
-            return await self._discovery.for_kind(resource)
-        raise InvalidNameError(
-            f"{resource!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
-            "a GVK, a class of kinform.models, or what discovery gave"
-        )
+        return await self._discovery.for_kind(resource)
 
     async def resolve_body(
         self, obj: Handle, resource: Resource | None, subresource: str
@@ -75,6 +70,9 @@ class Resolver:
         self, resource: Resource, name: str, namespace: str | None, subresource: str = ""
     ) -> str:
         """The path of one object, or of a subresource of it."""
+        given: object = name  # callers are not all type-checked
+        if given is None:  # the path would be that of all objects: a delete would be of them all
+            raise InvalidNameError(f"which object of {shown(resource)}? its name is None")
         if isinstance(resource, GVR) and namespace:
             return resource_path(resource, namespace=namespace, name=name, subresource=subresource)
         found = await self.resolve(resource)
@@ -116,10 +114,16 @@ def place_of(resource: ResourceOrModel) -> Resource:
     """Where the objects of a class are found. What is no class says that already.
 
     Raises:
-        InvalidNameError: They have no place of their own.
+        InvalidNameError: They have no place of their own, or it is neither.
     """
-    if not (isinstance(resource, type) and issubclass(resource, TypedObject)):
+    if isinstance(resource, Resource):
         return resource
+    given: object = resource  # callers are not all type-checked
+    if not (isinstance(given, type) and issubclass(given, TypedObject)):
+        raise InvalidNameError(
+            f"{given!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
+            "a GVK, a class of kinform.models, or what discovery gave"
+        )
     if resource.resource is None:
         raise InvalidNameError(
             f"{resource.__name__} has no resource of its own; if it is what a subresource takes "

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -156,6 +153,8 @@ def parse_retry_after(value: str | None) -> float | None:
         return _seconds(float(value))
     except ValueError:
         pass
+    from email.utils import parsedate_to_datetime
+
     try:
         return _seconds(parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError):
@@ -196,6 +195,8 @@ def _readable(content_type: str, body: bytes) -> str:
     """What a person can read of a body that is no Status, in one line."""
     text = body[:_LONGEST_PAGE].decode("utf-8", "replace")
     if "html" in content_type.lower() or text.lstrip()[:1] == "<":
+        import html
+
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
         without_code = re.sub(
             r"<(script|style)\b.*?(</\1\s*>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL
@@ -207,6 +208,8 @@ def _readable(content_type: str, body: bytes) -> str:
 
 
 def _phrase(code: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"HTTP {code} {HTTPStatus(code).phrase}"
     except ValueError:

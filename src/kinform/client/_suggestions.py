@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 
 from kinform.api import GVK, GVR, ApiResource
@@ -44,6 +43,8 @@ def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _question(word: str, meant: list[str], by_word: Mapping[str, list[str]], wanted: str) -> str:
+    import difflib
+
     if not meant:
         close = difflib.get_close_matches(word, by_word, n=_MOST)
         meant = [text for match in close for text in by_word[match]]

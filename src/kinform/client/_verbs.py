@@ -23,6 +23,7 @@ from kinform.client._arguments import (
 from kinform.client._asking import Asking
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
+from kinform.client._expecting import expect
 from kinform.client._lists import ObjectList, read_list
 from kinform.client._negotiation import Negotiation
 from kinform.client._resolver import Resolver, Resource, shown
@@ -147,7 +148,8 @@ class Verbs(Generic[T]):
             ExpiredError: The server forgot the version between pages; what came before it is
                 not to be mixed with what a new list gives.
         """
-        options = options or ListOptions()
+        options = ListOptions() if options is None else options
+        _require_options(options, "pages()")
         if not options.limit:
             options = _in_pages_of(self._page_size, options)
         while True:
@@ -177,6 +179,7 @@ class Verbs(Generic[T]):
 
         Without ``retry`` a busy server's answer is raised, not waited out.
         """
+        _require_options(options, "page()")
         path = await self._resolver.collection_path(resource, namespace)
         answer = await self._asking.ask(
             "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
@@ -220,7 +223,8 @@ class Verbs(Generic[T]):
         )
         if options is None:
             options = said
-        elif said.to_query():
+        _require_options(options, "watch()")
+        if options is not said and said.to_query():
             raise ConfigError(
                 f"watch of {shown(resource)}: {', '.join(said.to_query())} said beside options; "
                 "say it in options"
@@ -366,6 +370,10 @@ class Verbs(Generic[T]):
                 raise
             return None
         return found
+
+
+def _require_options(options: object, verb: str) -> None:
+    expect(options, ListOptions, taker=verb, meant="kinform.ListOptions")
 
 
 def _in_pages_of(size: int, options: ListOptions) -> ListOptions:

@@ -6,9 +6,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
+
+import msgspec
 
 from kinform.client._framing import EventType, Frame
 from kinform.client._wire import wire_for
@@ -19,8 +20,7 @@ from kinform.transport import Response
 T = TypeVar("T", bound=Handle)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent(Generic[T]):
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
     """Something happened to an object. A BOOKMARK's object has a resource version and no more."""
 
     type: EventType

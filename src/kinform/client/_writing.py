@@ -14,7 +14,14 @@ from kinform.client._paths import resource_path
 from kinform.client._resolver import ResourceOrModel, place_of
 from kinform.client._typed_verbs import TypedVerbs, checked_form, form_of
 from kinform.errors import EncodeError, InvalidNameError
-from kinform.objects import JSON, Handle, PartialObjectMetadata, TypedObject, Unstructured
+from kinform.objects import (
+    JSON,
+    Handle,
+    PartialObjectMetadata,
+    TypedObject,
+    Unstructured,
+    request_body,
+)
 
 M = TypeVar("M", bound=TypedObject)
 H = TypeVar("H", bound=Handle)
@@ -35,6 +42,9 @@ class Writing(TypedVerbs):
         field_manager: Who is writing, for the record of who owns which fields.
         field_validation: ``Strict``, ``Warn`` or ``Ignore`` for unknown fields.
         dry_run: Do everything but keep it.
+
+    Raises, each of them:
+        EncodeError: Something in it cannot be written, or is not of the type that its model says.
     """
 
     @overload
@@ -134,7 +144,7 @@ class Writing(TypedVerbs):
             dry_run=dry_run,
         )
         media = patch_media_type("apply") if method == "PATCH" else "application/json"
-        body = whole = handle.to_bytes()
+        body = whole = request_body(handle)
         if method == "PUT" and (edits := handle.edits()) is not None:
             method, media, body = "PATCH", patch_media_type("json"), JSON.encode(edits)
         answer = await self._asking.ask(method, path, query, resource=found, body=body, media=media)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kinform.errors import ConfigError
-from kinform.generate._package import GENERATED
+from kinform.generate._package import GENERATED, OF_A_GROUP
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
     """Write a generated package into ``folder``, which is made if it is not there.
+
+    Modules that were written before and are not among these are removed: they would be of kinds
+    that are gone, or of another version of them.
+
+    Returns:
+        The paths of those that were removed.
 
     Raises:
         ConfigError: A file of another origin is in the way, or the disk refuses. If it was seen
@@ -33,21 +40,46 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
                 target = folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 Path(beside, path).replace(target)
+        return _remove_others(folder, files)
     except OSError as error:
         where = error.filename or folder
         raise ConfigError(f"cannot write {where}: {error.strerror or error}") from error
 
 
+def _remove_others(folder: Path, files: Collection[str]) -> list[str]:
+    removed = []
+    # Whatever else lies in the folder, a generated package too, has no such module.
+    for mark in sorted(folder.glob(f"*/{OF_A_GROUP}")):
+        if not _is_ours(_first_line(mark)):
+            continue
+        for file in sorted(mark.parent.glob("*.py")):
+            path = file.relative_to(folder).as_posix()
+            if path not in files and _is_ours(_first_line(file)):
+                file.unlink()
+                removed.append(path)
+        with suppress(OSError):  # not empty
+            mark.parent.rmdir()
+    return removed
+
+
 def _require_ours(file: Path) -> None:
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            first = lines.readline()
+        first = _first_line(file)
     except FileNotFoundError:
         return
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror or error}") from error
-    if first and not first.rstrip().endswith(f'{GENERATED}"""'):
+    if first and not _is_ours(first):
         raise ConfigError(
             f"{file} is in the way, and `kinform generate` did not write it; "
             "move it, or name another folder"
         )
+
+
+def _first_line(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        return lines.readline()
+
+
+def _is_ours(first_line: str) -> bool:
+    return first_line.rstrip().endswith(f'{GENERATED}"""')

@@ -183,7 +183,7 @@ def _part(field: FieldDef) -> Iterator[str]:
     pieces = [quoted(field.json), field.annotation.removesuffix(" | None")]
     if field.default != "None":
         pieces.append(_factory(field.default) or field.default)
-    yield from declared(field.attribute, f"Part[{field.annotation}]", "Part", pieces)
+    yield from declared(field.attribute, f"Part[{_unmarked(field.annotation)}]", "Part", pieces)
 
 
 def _constructor(fields: Sequence[FieldDef]) -> Iterator[str]:
@@ -198,7 +198,13 @@ def _constructor(fields: Sequence[FieldDef]) -> Iterator[str]:
 
 
 def _parameter(field: FieldDef) -> Iterator[str]:
+    annotation = _unmarked(field.annotation)
     if not _factory(field.default):
-        yield from parameter(field.attribute, field.annotation, field.default)
+        yield from parameter(field.attribute, annotation, field.default)
     else:
-        yield from parameter(field.attribute, f"{field.annotation} | None", "None")
+        yield from parameter(field.attribute, f"{annotation} | None", "None")
+
+
+def _unmarked(annotation: str) -> str:
+    """What a value is, without how it is written."""
+    return annotation[7:-1] if annotation.startswith("Always[") else annotation

@@ -150,7 +150,7 @@ class _Reading:
         default = found.zero if has_zero else "None"
         optional = nullable or default == "None"
         text = f"{found.text} | None" if optional else found.text
-        if is_required and not optional and len(path) > 1:
+        if is_required and not optional and not is_part:
             # The server misses a required field even if it is empty.
             text = f"Always[{text}]"
         return FieldDef(name, attribute, text, default)

@@ -18,13 +18,26 @@ def is_async_callable(callback: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(type(callback).__call__)
 
 
-def check_plain(option: str, function: Callable[..., object] | None) -> None:
-    """Refuse what would have to be awaited where nobody does.
+def check_callable(option: str, function: object) -> None:
+    """Refuse what is no function.
 
     Raises:
-        ConfigError: It is async; ``option`` is what the user calls it.
+        ConfigError: It cannot be called; ``option`` is what the user calls it.
     """
-    if function is not None and is_async_callable(function):
+    if not callable(function):
+        raise ConfigError(f"{option} is called, and {function!r} cannot be: pass a function")
+
+
+def check_plain(option: str, function: Callable[..., object] | None) -> None:
+    """Refuse what cannot be called, and what would have to be awaited where nobody does.
+
+    Raises:
+        ConfigError: It is no function, or async; ``option`` is what the user calls it.
+    """
+    if function is None:
+        return
+    check_callable(option, function)
+    if is_async_callable(function):
         raise ConfigError(
             f"{option} is called, not awaited: pass a plain def (it may start a task)"
         )

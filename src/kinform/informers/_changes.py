@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -53,8 +52,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     at: float = 0.0
 
 
-@dataclass(frozen=True)
-class DeletedObject(Generic[T]):
+class DeletedObject(msgspec.Struct, Generic[T], frozen=True):
     """What a handler gets of a deletion, however it was noticed.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kinform.errors import AlreadyStartedError
 from kinform.informers._latch import Latch
@@ -26,8 +27,7 @@ T = TypeVar("T", bound=Handle)
 _BATCH = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class ControllerConfig(Generic[T]):
+class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """What a controller is made of.
 
     Attributes:

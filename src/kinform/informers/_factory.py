@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypedDict, TypeVar, cast, overload
 
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
+from kinform.client._expecting import expect, expect_client
 from kinform.errors import (
     AlreadyStoppedError,
     CacheSyncError,
@@ -68,6 +69,9 @@ class InformerFactory(ABC, Generic[T]):
         options: How reflectors go about it: page size, backoff and the like.
         metrics: Is told what happens.
         name: What it is called in errors.
+
+    Raises:
+        ConfigError: That is no client, or an option cannot be meant.
     """
 
     def __init__(
@@ -85,6 +89,8 @@ class InformerFactory(ABC, Generic[T]):
         metrics: Metrics = NO_METRICS,
         name: str = "",
     ) -> None:
+        expect_client(client, Client, taker=type(self).__name__)
+        expect(custom_resync or {}, Mapping, taker="custom_resync=", meant="a dict by resource")
         self.client = client
         self.name = name or type(self).__name__
         self._default_resync = default_resync

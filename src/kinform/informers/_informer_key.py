@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+
+import msgspec
 
 from kinform.api import GVR
 from kinform.errors import ConfigError, InvalidNameError
@@ -16,8 +17,7 @@ Asked = GVR | str | type[TypedObject]
 """A resource: as such, as text (``apps/v1/deployments``), or by the class of its objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class InformerKey:
+class InformerKey(msgspec.Struct, frozen=True):
     """What makes two informers the same one.
 
     Attributes:
@@ -65,12 +65,18 @@ def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
     """All that are named, sorted; none stands for all there are.
 
     Raises:
-        ConfigError: One of them has no name, or none of several is named.
+        ConfigError: One of them has no name, or none of several is named, or it is no name.
     """
     if namespace is None:
         return ()
     if isinstance(namespace, str):
         return (namespace,) if namespace else ()
+    given: object = namespace  # callers are not all type-checked
+    if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
+        raise ConfigError(
+            f"namespace={namespace!r}: pass one as text, several as a list of texts, or leave it "
+            "out for all"
+        )
     named = sorted(set(namespace))
     if not named or not all(named):
         raise ConfigError(

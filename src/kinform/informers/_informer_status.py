@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kinform.errors import KinformError
 from kinform.informers.dispatch._registration import HandlerStats
@@ -21,8 +22,7 @@ _WORST_FIRST = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncStatus:
+class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an informer has synced, and if not, why not.
 
     Attributes:
@@ -52,8 +52,7 @@ class SyncStatus:
         return f"not synced for {self.waiting:.1f} s, {self.phase.value}{tried}{why}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InformerStatus:
+class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Everything there is to know of an informer, at one moment.
 
     Attributes:

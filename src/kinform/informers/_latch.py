@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 
+from kinform.client._expecting import expect
 from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
 from kinform.informers._waking import wake
 
@@ -130,7 +131,10 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
     Raises:
         AlreadyStoppedError: One of them will never be set; it says why.
         CacheSyncError: They were not within ``timeout`` seconds; it names those that are not.
+        ConfigError: One of them is no latch.
     """
+    for latch in latches:
+        expect(latch, Latch, taker="wait_for", meant="latches such as informer.has_synced")
     aim = f" for {what}" if what else ""
     reminder = asyncio.get_running_loop().call_later(_LATE, _log_late, latches, aim)
     try:

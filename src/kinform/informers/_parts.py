@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
+from kinform.client._expecting import expect
 from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller
@@ -56,9 +57,11 @@ def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[
     Raises:
         ConfigError: There is none, or two of them would bring the same objects.
     """
-    sources = [source] if isinstance(source, ListWatch) else list(source)
+    sources = list(source) if isinstance(source, Sequence) else [source]
     if not sources:
         raise ConfigError("an informer needs a source; pass a ListWatch")
+    for each in sources:
+        expect_source(each)
     if len(sources) == 1:
         return sources
     namespaces = [each.namespace for each in sources]
@@ -69,6 +72,21 @@ def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[
     if len({each.form for each in sources}) > 1:
         raise ConfigError("several sources must give objects of the same form")
     return sources
+
+
+def expect_source(source: object) -> None:
+    """Refuse what is none.
+
+    Raises:
+        ConfigError: It is no ListWatch.
+    """
+    expect(
+        source,
+        ListWatch,
+        taker="an informer",
+        meant="a kinform.ListWatch",
+        way_out="ListWatch.for_resource(client, Pod) makes one",
+    )
 
 
 def _last_version(deltas: Deltas[T]) -> str:

@@ -7,6 +7,7 @@ import contextlib
 from contextlib import AbstractContextManager
 from typing import Any
 
+from kinform.errors import ConfigError
 from kinform.informers._applying import resync_changes
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.store._table import Table
@@ -46,3 +47,13 @@ class Resyncing:
         """Somebody has come, who may be due before the others."""
         if self._others_are_due is not None:
             self._others_are_due.set()
+
+
+def check_resync_period(seconds: object) -> None:
+    """Refuse what is no time to wait.
+
+    Raises:
+        ConfigError: It is less than nothing, or no number.
+    """
+    if not isinstance(seconds, int | float) or not seconds >= 0:
+        raise ConfigError(f"resync_period must be 0 (never) or more, not {seconds!r}")

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError, ConfigError
+from msgspec.structs import replace
+
+from kinform.client._expecting import expect
+from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
 from kinform.informers._applying import Applying, replay_changes
 from kinform.informers._callables import check_plain
 from kinform.informers._changes import DeletedObject
@@ -18,7 +20,7 @@ from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._counting import Counting
 from kinform.informers._observed_informer import ObservedInformer
 from kinform.informers._parts import Part, sources_of
-from kinform.informers._resyncing import Resyncing
+from kinform.informers._resyncing import Resyncing, check_resync_period
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._events import EventStream
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions, SubscriptionOptions
@@ -80,11 +82,12 @@ class SharedIndexInformer(ObservedInformer[T]):
         metrics: Metrics = NO_METRICS,
     ) -> None:
         sources = sources_of(source)
-        if not resync_period >= 0:
-            raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
+        check_resync_period(resync_period)
         check_plain("on_watch_error", on_watch_error)
         check_plain("on_handler_error", on_handler_error)
         check_plain("transform", transform)
+        if options is not None:
+            expect(options, ReflectorOptions, taker="options=", meant="kinform.ReflectorOptions")
         form, name = sources[0].form, name or sources[0].name
         metrics = guarded(metrics)
         resting = Handles(form)

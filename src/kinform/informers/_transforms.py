@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from kinform.errors import ConfigError
+from kinform.informers._callables import check_plain
 from kinform.objects import Handle, Record, TreeHandle, TypedObject
 
 T = TypeVar("T", bound=Handle)
@@ -128,7 +129,12 @@ def chain(*transforms: Callable[[T], T | None]) -> Callable[[T], T | None]:
 
     Those that work on bytes still do: ``chain(strip_managed_fields, mine)`` copies for ``mine``
     what is left of the object.
+
+    Raises:
+        ConfigError: One of them is no function, or has to be awaited.
     """
+    for each in transforms:
+        check_plain("chain: each transform", each)
     return _Chain([step for each in transforms for step in steps_of(each)])
 
 

@@ -10,6 +10,7 @@ from kinform.informers._applying import Applying
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._latch import Latch
+from kinform.informers._parts import expect_source
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Deltas, DeltasKind
@@ -59,6 +60,7 @@ class Informer(Generic[T]):
         options: ReflectorOptions | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> None:
+        expect_source(source)
         self._callbacks = HandlerOptions(
             handler=handler, on_add=on_add, on_update=on_update, on_delete=on_delete
         ).callbacks()

@@ -22,7 +22,15 @@ def model_for(wanted: GVK | GVR) -> type[TypedObject] | None:
     """The class for objects of this kind or resource; ``None`` if there is none.
 
     Its module is loaded when it is asked for the first time.
+
+    Raises:
+        InvalidNameError: It is neither a kind nor a resource.
     """
+    if not isinstance(wanted, GVK | GVR):
+        raise InvalidNameError(
+            f"{wanted!r} is neither a kind nor a resource; pass a GVK, or a GVR such as "
+            "GVR.parse('apps/v1/deployments')"
+        )
     if (own := _registered.get(wanted)) is not None:
         return own
     if (place := _built_in().get(wanted)) is None:
@@ -39,9 +47,16 @@ def register(model: type[T]) -> type[T]:
     stays the built-in class.
 
     Raises:
-        InvalidNameError: The class does not say which resource its objects are found at.
+        InvalidNameError: The class does not say which resource its objects are found at, or it
+            is no class for objects.
         StateError: There is another class for this kind or this resource.
     """
+    given: object = model  # callers are not all type-checked
+    if not (isinstance(given, type) and issubclass(given, TypedObject)):
+        raise InvalidNameError(
+            f"{given!r} is no class for objects; register(Thing) takes one that is made with class "
+            "Thing(TypedObject, group=..., version=..., kind=..., plural=...)"
+        )
     if model.resource is None:
         raise InvalidNameError(
             f"{_called(model)} has no resource; say what it is in its class line: class "

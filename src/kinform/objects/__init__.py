@@ -13,6 +13,7 @@ from kinform.objects._partial import PartialObjectMetadata
 from kinform.objects._paths import Path, split_path, step_into
 from kinform.objects._quantity import Quantity
 from kinform.objects._record import METADATA, Record
+from kinform.objects._request_body import request_body
 from kinform.objects._tree_handle import TreeHandle
 from kinform.objects._typed import TypedObject
 from kinform.objects._unstructured import Unstructured
@@ -42,6 +43,7 @@ __all__ = [
     "TypedObject",
     "Unstructured",
     "freeze",
+    "request_body",
     "split_path",
     "step_into",
     "thaw",

@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from kinform.api import namespace_key
-
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 # The decoder keeps one string for all equal keys up to this length; longer ones are each their own.
@@ -41,7 +39,9 @@ class Head(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def key(self) -> str:
-        return namespace_key(self)
+        # As ``namespace_key`` has it, without the call: this is asked often for each object.
+        namespace = self.namespace
+        return f"{namespace}/{self.name}" if namespace else self.name
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -290,15 +290,18 @@ def without_nulls(tree: Any, hint: Any) -> Any:
     return tree
 
 
-def _alternatives(hint: Any) -> tuple[Any, ...]:
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a hint allows, without its marks; one by itself is the only one."""
     origin = get_origin(hint)
     if origin is Annotated:
-        return _alternatives(get_args(hint)[0])
-    return get_args(hint) if origin in (Union, types.UnionType) else (hint,)
+        return alternatives(get_args(hint)[0])
+    if origin in (Union, types.UnionType):
+        return tuple(inner for each in get_args(hint) for inner in alternatives(each))
+    return (hint,)
 
 
 def _model_in(hint: Any) -> type[msgspec.Struct] | None:
-    for each in _alternatives(hint):
+    for each in alternatives(hint):
         if isinstance(each, type) and issubclass(each, msgspec.Struct):
             return each
     return None
@@ -306,7 +309,7 @@ def _model_in(hint: Any) -> type[msgspec.Struct] | None:
 
 def _inner(hint: Any, container: type) -> Any:
     """What is in the container, if models are."""
-    for each in _alternatives(hint):
+    for each in alternatives(hint):
         if get_origin(each) is container and _has_models(each):
             return get_args(each)[-1]
     return None

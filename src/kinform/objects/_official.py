@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from kinform.api import GVK
 from kinform.errors import ConfigError, DecodeError, EncodeError
 from kinform.objects._handle import Handle
-from kinform.objects._model_trees import plain
+from kinform.objects._model_trees import plain, written_time
 from kinform.objects._tree_handle import TreeHandle
 from kinform.objects._typed import TypedObject
 
@@ -156,8 +156,7 @@ def _plain_value(value: Any, path: str, name: str) -> Any:
             f"{path} holds bytes; official models have base64 text there: b64encode(...).decode()"
         )
     if isinstance(value, datetime) and name in MICRO_TIMES and value.tzinfo is not None:
-        utc = value.astimezone(UTC).replace(tzinfo=None)
-        return f"{utc.isoformat(timespec='microseconds')}Z"
+        return written_time(value, is_micro=True)
     if not hasattr(value, "attribute_map"):
         return value
     return {

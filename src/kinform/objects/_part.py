@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_origin, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from kinform.errors import EncodeError
 from kinform.objects._model import Model
@@ -20,18 +30,19 @@ class Part(Generic[V]):
 
     Args:
         name: What it is called in JSON.
-        type: What it is decoded to.
+        type: What it is decoded to; ``Always[int]`` is written even if it is zero.
         zero: What an absent one reads as: a value, or a class that makes one. On an editable
             object it can be filled in place, and belongs to the object once it is.
     """
 
-    __slots__ = ("alone", "attribute", "name", "type", "zero")
+    __slots__ = ("alone", "attribute", "is_always", "name", "type", "zero")
 
     def __init__(self, name: str, type: Any, zero: Any = None) -> None:
         self.name = name
         self.type = type
         self.zero = zero
         self.attribute = ""
+        self.is_always = get_origin(type) is Annotated and "always" in type.__metadata__
         self.alone = PartGroup([self])
 
     def __set_name__(self, owner: type, attribute: str) -> None:
@@ -61,7 +72,8 @@ class Part(Generic[V]):
         """
         if value is None:
             return self.absent()
-        expected = get_origin(self.type) or self.type
+        bare = get_args(self.type)[0] if get_origin(self.type) is Annotated else self.type
+        expected = get_origin(bare) or bare
         is_nested = isinstance(expected, type) and issubclass(expected, (Model, dict, list))
         if is_nested and not isinstance(value, expected):
             name = expected.__name__
@@ -75,6 +87,12 @@ class Part(Generic[V]):
     def absent(self) -> Any:
         return self.zero() if isinstance(self.zero, type) else self.zero
 
-    def put(self, tree: dict[str, Any], value: Any, origins: Origins) -> None:
+    def put(
+        self, tree: dict[str, Any], value: Any, origins: Origins, *, is_new: bool = False
+    ) -> None:
         """Write ``value`` in the place of what ``tree`` has of this part from before."""
-        Field.of(self.attribute, self.name, self.type, self.absent()).put(tree, value, origins)
+        absent = self.absent()
+        if not is_new and self.name not in tree and value == absent:
+            return  # to look at it is no edit, though a struct of it may demand some fields
+        field = Field.of(self.attribute, self.name, self.type, absent)
+        field.put(tree, value, origins, is_new=is_new)

@@ -43,6 +43,7 @@ class TypedObject(Handle, Nestable):
     parts: ClassVar[Mapping[str, Part[Any]]] = {}
     """By their names in JSON."""
     _groups: ClassVar[Mapping[str, PartGroup]] = {}
+    _demanded: ClassVar[Sequence[Part[Any]]] = ()
 
     _base: tuple[Codec, bytes] | None
     _origins: Origins
@@ -65,6 +66,7 @@ class TypedObject(Handle, Nestable):
             )
         own = {each.name: each for each in vars(cls).values() if isinstance(each, Part)}
         cls.parts = {**cls.parts, **own}
+        cls._demanded = [part for part in cls.parts.values() if part.is_always]
         rest = PartGroup([part for name, part in cls.parts.items() if name not in _BIG_PARTS])
         cls._groups = {
             name: part.alone if name in _BIG_PARTS else rest for name, part in cls.parts.items()
@@ -172,10 +174,12 @@ class TypedObject(Handle, Nestable):
         return tree
 
     def _write_parts(self, tree: dict[str, Any]) -> None:
-        """Put what was touched in the place of what was read."""
-        for name, value in self._parts.items():
+        """Put what was touched in the place of what was read; of a new object, what is demanded."""
+        is_new = self._base is None
+        demanded = {part.name: part.absent() for part in self._demanded} if is_new else {}
+        for name, value in {**demanded, **self._parts}.items():
             try:
-                self.parts[name].put(tree, value, self._origins)
+                self.parts[name].put(tree, value, self._origins, is_new=is_new)
             except EncodeError as error:
                 raise EncodeError(f"{self!r}: {str(error).lstrip('.')}") from None
             except RecursionError as error:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from kinform.protobuf._codec import ProtobufCodec, codec_for
 from kinform.protobuf._envelope import (
+    EVENT_END,
     MAGIC,
     Body,
     ListBody,
+    event_beginning,
     join_list,
     read_event,
     read_kind,
@@ -17,11 +19,13 @@ from kinform.protobuf._envelope import (
 )
 
 __all__ = [
+    "EVENT_END",
     "MAGIC",
     "Body",
     "ListBody",
     "ProtobufCodec",
     "codec_for",
+    "event_beginning",
     "join_list",
     "read_event",
     "read_kind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from sys import intern
 from typing import Any
 
@@ -22,12 +23,12 @@ _ours = own_messages(
             generation 7 int64 -
             deletionTimestamp 9 *HeadTime -
             labels 11 map[string]string -
-            ownerReferences 13 []HeadOwner -
+            ownerReferences 13 []bytes -
         """,
         "HeadObject": "metadata 1 HeadMeta -",
     }
 )
-_parse = _ours["HeadObject"].FromString
+_parse, _parse_owner = _ours["HeadObject"].FromString, _ours["HeadOwner"].FromString
 
 
 def read_head(payload: bytes) -> Head:
@@ -45,8 +46,15 @@ def read_head(payload: bytes) -> Head:
         time_text(metadata.deletionTimestamp) if metadata.HasField("deletionTimestamp") else None,
         # Sorted, as JSON has them: a map has no order.
         {intern(key): labels[key] for key in sorted(labels)} if labels else None,
-        tuple([OwnerUid(each.uid, _controls(each)) for each in owners]) if owners else None,
+        _owners(*owners) if owners else None,
     )
+
+
+# What a workload makes, it makes many of: their owners are read once, and shared.
+@lru_cache(maxsize=4096)
+def _owners(*references: bytes) -> tuple[OwnerUid, ...]:
+    owners = map(_parse_owner, references)
+    return tuple([OwnerUid(each.uid, _controls(each)) for each in owners])
 
 
 def _controls(owner: Any) -> bool | None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from kinform.errors import EncodeError
-from kinform.protobuf._messages import FieldType, class_of, fields_of
+from kinform.protobuf._messages import FieldType, class_of, fields_by_json
 from kinform.protobuf._values import is_list
 
 _Write = Callable[[Any, Any], None]
@@ -58,7 +59,7 @@ def _writer(message: str) -> _Write:
     def write(made: Any, tree: Any) -> None:
         nonlocal puts
         if puts is None:  # now, and not before: messages may contain themselves
-            puts = dict(_puts_of(message))
+            puts = _puts_of(message)
         if not isinstance(tree, (dict, Mapping)):
             raise _MisfitError(f"expected object, got {type(tree).__name__}")
         for name, value in tree.items():
@@ -80,30 +81,22 @@ def _writer(message: str) -> _Write:
     return write
 
 
-def _puts_of(message: str) -> Iterator[tuple[str, _Write]]:
+def _puts_of(message: str) -> dict[str, _Write]:
     """What puts each field of JSON into its place, those of inlined messages into those."""
-    for field in fields_of(message):
-        if field.is_inline:
-            for name, put in _puts_of(field.element):
-                yield name, _into(field.proto, put)
-        else:
-            yield field.json, _put(field)
+    return {name: _into(way, _put(field)) for name, (field, way) in fields_by_json(message).items()}
+
+
+def _into(way: tuple[str, ...], put: _Write) -> _Write:
+    if not way:
+        return put
+    inlined = attrgetter(".".join(way))
+    return lambda made, value: put(inlined(made), value)
 
 
 def _described(message: str, name: str) -> str:
     """What a field takes, for a complaint."""
-    for field in fields_of(message):
-        if field.json == name:
-            return {"one": "", "list": "a list of ", "map": "a map of "}[
-                field.shape
-            ] + field.element
-        if field.is_inline and (inner := _described(field.element, name)):
-            return inner
-    return ""
-
-
-def _into(proto: str, put: _Write) -> _Write:
-    return lambda made, value: put(getattr(made, proto), value)
+    field, _ = fields_by_json(message)[name]
+    return {"one": "", "list": "a list of ", "map": "a map of "}[field.shape] + field.element
 
 
 def _put(field: FieldType) -> _Write:

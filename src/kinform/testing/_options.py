@@ -323,7 +323,7 @@ def _fields_of(text: str, served: ServedResource) -> FieldSelector:
                 resource, served.kind, requirement.field, custom=served.custom
             )
             raise _status.bad_request(complaint)
-        requirements.append(replace(requirement, field=label))
+        requirements.append(msgspec.structs.replace(requirement, field=label))
     return FieldSelector(tuple(requirements))
 
 

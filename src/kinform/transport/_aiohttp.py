@@ -15,24 +15,25 @@ from urllib.parse import quote, urlencode
 from weakref import WeakSet
 
 from kinform.errors import ConfigError, StateError, TransportError
+from kinform.transport._exchange import REDIRECTS, Exchange
+from kinform.transport._http_stream import open_stream
 from kinform.transport._proxy import choose_proxy
 from kinform.transport._rate_limit import TokenBucket
+from kinform.transport._stream_response import StreamResponse
 from kinform.transport._tls import TlsContexts
 
 if TYPE_CHECKING:
     import aiohttp
 
     from kinform.transport._aiohttp_response import AiohttpResponse
-    from kinform.transport._aiohttp_session import Exchange
     from kinform.transport._base import Request
     from kinform.transport._config import ClusterConfig
     from kinform.transport._pem import CertificatePair
-    from kinform.transport._stream_response import StreamResponse
 
 logger = logging.getLogger("kinform.transport")
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNSENDABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 AnyResponse = Union["AiohttpResponse", "StreamResponse"]
 _Identity = tuple[Mapping[str, str], "CertificatePair | None"]
@@ -46,18 +47,6 @@ class AiohttpTransport:
     """
 
     def __init__(self, config: ClusterConfig) -> None:
-        # aiohttp is slow to import; who only reads configurations should not pay for it.
-        from kinform.transport import (
-            _aiohttp_response,
-            _aiohttp_session,
-            _http_stream,
-            _stream_response,
-        )
-
-        self._open_stream = _http_stream.open_stream
-        self._new_stream_response = _stream_response.StreamResponse
-        self._sessions = _aiohttp_session
-        self._new_response = _aiohttp_response.AiohttpResponse
         self._config = config
         self._credentials = config.credentials
         self._secure = config.server.startswith("https:")
@@ -135,15 +124,15 @@ class AiohttpTransport:
     ) -> AnyResponse:
         self._check_open()
         loop = asyncio.get_running_loop()
-        if self._session is None:
-            self._session, self._loop = self._sessions.new_session(), loop
+        if self._loop is None:
+            self._loop = loop
         if loop is not self._loop:
             raise StateError(
                 f"the transport to {self._config.name} belongs to another event loop, that of its "
                 "first request; make a client for each loop"
             )
         headers, certificate = identity
-        exchange = self._sessions.Exchange(
+        exchange = Exchange(
             method=request.method,
             url=self._url(request),
             headers=self._headers(request, headers),
@@ -152,7 +141,7 @@ class AiohttpTransport:
             server_hostname=self._config.tls_server_name if self._secure else None,
             proxy=self._proxy,
         )
-        response = await self._respond(self._session, request, exchange, deadline)
+        response = await self._respond(request, exchange, deadline)
         self._open.add(response)
         if self._closed:
             await response.close()
@@ -160,20 +149,22 @@ class AiohttpTransport:
         return response
 
     async def _respond(
-        self,
-        session: aiohttp.ClientSession,
-        request: Request,
-        exchange: Exchange,
-        deadline: float | None,
+        self, request: Request, exchange: Exchange, deadline: float | None
     ) -> AnyResponse:
         # A stream of ours is a GET to the server itself; aiohttp knows proxies and redirects.
         if request.is_stream and request.method == "GET" and exchange.proxy is None:
             stream = await self._stream(exchange, deadline)
-            if stream.status not in self._sessions.REDIRECTS:
+            if stream.status not in REDIRECTS:
                 return stream
             await stream.close()
-        opened = await self._sessions.open_exchange(session, exchange)
-        return self._new_response(
+        # aiohttp is slow to import, and large; who only watches has no need of it.
+        from kinform.transport._aiohttp_response import AiohttpResponse
+        from kinform.transport._aiohttp_session import new_session, open_exchange
+
+        if self._session is None:
+            self._session = new_session()
+        opened = await open_exchange(self._session, exchange)
+        return AiohttpResponse(
             opened, action=exchange.action, deadline=deadline, on_close=self._open.discard
         )
 
@@ -182,7 +173,7 @@ class AiohttpTransport:
             async with asyncio.timeout(None) as patience:
                 self._opening.add(patience)
                 try:
-                    stream, head = await self._open_stream(
+                    stream, head = await open_stream(
                         exchange.url,
                         action=exchange.action,
                         headers=exchange.headers,
@@ -195,7 +186,7 @@ class AiohttpTransport:
             raise TransportError(
                 f"{exchange.action}: closed while it waited for the answer"
             ) from error
-        return self._new_stream_response(
+        return StreamResponse(
             stream, head, action=exchange.action, deadline=deadline, on_close=self._open.discard
         )
 
@@ -233,9 +224,14 @@ class AiohttpTransport:
 def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a header")
-    if _UNSENDABLE.search(value):
+    if _CONTROL.search(value) or _has_surrogates(value):
         # Never the value: it may be a token.
         raise ConfigError(f"the value of the header {name} holds a line break or control character")
+
+
+def _has_surrogates(value: str) -> bool:
+    # A pattern that takes long to compile, which ASCII never needs.
+    return not value.isascii() and re.search(r"[\ud800-\udfff]", value) is not None
 
 
 def _common_headers(config: ClusterConfig) -> tuple[tuple[str, str], ...]:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import aiohttp
 from yarl import URL
 
 from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
+from kinform.transport._exchange import REDIRECTS, Exchange
 from kinform.transport._sockets import CONNECT_TIMEOUT, new_socket
-
-if TYPE_CHECKING:
-    import ssl
-
-    from kinform.transport._proxy import Proxy
 
 # Long enough for bursts of requests, shorter than what servers and load balancers allow.
 _KEEPALIVE = 30.0
@@ -28,26 +21,8 @@ _READ_BUFFER = 512 * 1024
 _HEADER_LIMIT = 64 * 1024
 # aiohttp warns about larger bodies as bytes.
 _PLAIN_BODY_LIMIT = 1024 * 1024
-REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 5
 _REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS"))
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request as it goes out."""
-
-    method: str
-    url: str
-    headers: Iterable[tuple[str, str]]
-    body: bytes | None
-    context: ssl.SSLContext | None
-    server_hostname: str | None
-    proxy: Proxy | None
-
-    @property
-    def action(self) -> str:
-        return f"{self.method} {self.url.partition('?')[0]}"
 
 
 def new_session() -> aiohttp.ClientSession:

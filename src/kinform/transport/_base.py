@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+import msgspec
+
+from kinform.transport._discreet import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Discreet, frozen=True):
     """One HTTP request, relative to the cluster's address. The transport adds the credentials."""
+
+    shown: ClassVar = ("method", "path", "query", "headers", "total_timeout", "is_stream")
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = field(default=None, repr=False)
+    query: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    body: bytes | None = None
     total_timeout: float | None = None
     """Seconds for the whole exchange; ``None`` leaves it open, as a watch must."""
     is_stream: bool = False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
-from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
+from kinform._version import __version__
 from kinform.errors import ConfigError
 from kinform.transport._credentials import Anonymous, Credentials
+from kinform.transport._discreet import Discreet
 from kinform.transport._impersonation import Impersonation
 from kinform.transport._pem import PemSource
 from kinform.transport._proxy import parse_proxy
@@ -17,17 +20,13 @@ from kinform.transport._proxy import parse_proxy
 _SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-@functools.cache
 def default_user_agent() -> str:
-    from importlib import metadata
-
     major, minor = sys.version_info[:2]
-    return f"kinform/{metadata.version('kinform')} (python/{major}.{minor}; {sys.platform})"
+    return f"kinform/{__version__} (python/{major}.{minor}; {sys.platform})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ClusterConfig:
-    """How to reach one cluster, and as whom. Immutable; ``dataclasses.replace`` makes variants.
+class ClusterConfig(Discreet, frozen=True, kw_only=True):
+    """How to reach one cluster, and as whom. Immutable; ``msgspec.structs.replace`` makes variants.
 
     Its repr shows no private material.
 
@@ -44,7 +43,7 @@ class ClusterConfig:
     """The name to expect in the server's certificate, if not the host's."""
     proxy_url: str | None = None
     """An HTTP proxy; without one, ``HTTPS_PROXY`` and ``NO_PROXY`` count."""
-    credentials: Credentials = field(default_factory=Anonymous)
+    credentials: Credentials = msgspec.field(default_factory=Anonymous)
     impersonation: Impersonation | None = None
     namespace: str = "default"
     compression: bool = False
@@ -53,14 +52,14 @@ class ClusterConfig:
     """Requests per second on average; ``None`` for no limit."""
     burst: int = 10
     """Requests at once, when ``qps`` is set."""
-    user_agent: str = field(default_factory=default_user_agent)
+    user_agent: str = msgspec.field(default_factory=default_user_agent)
     name: str = ""
     """What errors call this configuration."""
 
     def __post_init__(self) -> None:
         server = self.server.strip().rstrip("/")
-        object.__setattr__(self, "server", server)
-        object.__setattr__(self, "name", self.name or server)
+        msgspec.structs.force_setattr(self, "server", server)
+        msgspec.structs.force_setattr(self, "name", self.name or server)
         _check_server(server)
         if self.insecure_skip_tls_verify and self.certificate_authority is not None:
             raise ConfigError(
@@ -126,14 +125,14 @@ class ClusterConfig:
         except ConfigError as error:
             raise ConfigError(f"{error} (not in a pod either: {missing})") from error
 
-    def __repr__(self) -> str:
-        shown = {"server": self.server, "namespace": self.namespace}
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        shown: dict[str, Any] = {"server": self.server, "namespace": self.namespace}
         if self.name != self.server:
             shown["name"] = self.name
         if self.proxy_url:
             shown["proxy_url"] = parse_proxy(self.proxy_url, origin="proxy-url").url
-        parts = [f"{key}={value!r}" for key, value in shown.items()]
-        return f"ClusterConfig({', '.join(parts)}, credentials={self.credentials!r})"
+        shown["credentials"] = self.credentials
+        return list(shown.items())
 
 
 def _check_server(server: str) -> None:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from kinform.errors import ConfigError
 from kinform.transport._credentials import bearer
+from kinform.transport._discreet import Discreet
 from kinform.transport._pem import CertificatePair
 
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-@dataclass(frozen=True, slots=True)
-class ExecCredential:
-    """The ``status`` of one answer. Never shown."""
+class ExecCredential(Discreet, frozen=True):
+    """The ``status`` of one answer. Only its expiry is ever shown."""
 
-    headers: Mapping[str, str] = field(repr=False)
-    certificate: CertificatePair | None = field(repr=False)
+    shown: ClassVar = ("expires_at",)
+
+    headers: Mapping[str, str]
+    certificate: CertificatePair | None
     expires_at: float | None
     """Seconds since the epoch; ``None`` if the plugin did not say."""
 
@@ -31,6 +31,8 @@ def parse_exec_credential(output: bytes, *, api_version: str, plugin: str) -> Ex
     Raises:
         ConfigError: It is not one. The message says why, and never shows what was printed.
     """
+    import json
+
     try:
         answer = json.loads(output)
     except (ValueError, RecursionError):

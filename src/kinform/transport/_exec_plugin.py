@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -165,6 +164,8 @@ class ExecPlugin:
         return has_terminal
 
     def _child_environment(self, interactive: bool) -> dict[str, str]:
+        import json
+
         depth = os.environ.get(_DEPTH_VARIABLE, "0")
         level = int(depth) + 1 if depth.isdecimal() else 1
         if level > _DEPTH_LIMIT:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from string import ascii_letters, digits
+
+import msgspec
 
 from kinform.errors import ConfigError
 
@@ -12,14 +13,13 @@ from kinform.errors import ConfigError
 _PLAIN = frozenset((ascii_letters + digits + "!#$&'*+-.^_`|~").encode())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonation:
+class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
     """Act as somebody else, if the server's RBAC lets us."""
 
     user: str
     uid: str = ""
     groups: Sequence[str] = ()
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    extra: Mapping[str, Sequence[str]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.user:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kinform.errors import ConfigError
 from kinform.transport._config import ClusterConfig
@@ -14,8 +15,7 @@ from kinform.transport._kubeconfig_section import Section, default_paths, load_s
 from kinform.transport._kubeconfig_user import credentials_of, exec_cluster_info, impersonation_of
 
 
-@dataclass(frozen=True, slots=True)
-class Kubeconfig:
+class Kubeconfig(msgspec.Struct, frozen=True):
     """Several files as one: for each name, and for the current context, the first file wins."""
 
     files: tuple[Path, ...]

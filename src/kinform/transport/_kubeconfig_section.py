@@ -6,9 +6,10 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from kinform.errors import ConfigError
 
@@ -16,16 +17,14 @@ if TYPE_CHECKING:
     import yaml
 
 
-@dataclass(frozen=True, slots=True)
-class PlainNumber:
+class PlainNumber(msgspec.Struct, frozen=True):
     """An unquoted number: text where text is wanted (``password: 0123``), else its value."""
 
     text: str
     value: int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """One mapping of a kubeconfig. Absent, ``null`` and empty are the same, as for kubectl."""
 
     file: Path

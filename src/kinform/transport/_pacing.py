@@ -22,8 +22,8 @@ _MUCH = 1 << 20
 # each stretch of patience, so it takes less than half of that to show that they have ebbed away.
 _MANY_READS = 20
 _STILL_MANY_READS = 6
-# What asyncio reads at most in one go.
-_WORTH_WAITING_FOR = 256 * 1024
+# What a connection reads at most in one go.
+_WORTH_WAITING_FOR = 512 * 1024
 # The longest that data may lie in the socket for the sake of more.
 _PATIENCE = 0.004
 

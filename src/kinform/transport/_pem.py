@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from kinform.errors import ConfigError
+from kinform.transport._discreet import Discreet
 
 logger = logging.getLogger("kinform.transport")
 
-PemSource: TypeAlias = "str | os.PathLike[str] | bytes"
+PemSource: TypeAlias = str | os.PathLike[str] | bytes
 """Where PEM comes from: a path, or the PEM itself as ``bytes``."""
 
 
-@dataclass(frozen=True, slots=True)
-class CertificatePair:
+class CertificatePair(Discreet, frozen=True):
     """A client certificate (with its chain) and its private key, as PEM. Never shown."""
 
-    certificate: bytes = field(repr=False)
-    key: bytes = field(repr=False)
+    certificate: bytes
+    key: bytes
 
 
 class PemReader:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import ClassVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
+import msgspec
+
 from kinform.errors import ConfigError
+from kinform.transport._discreet import Discreet
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Discreet, frozen=True):
     """An HTTP proxy, with the login split off so that it never shows."""
 
+    shown: ClassVar = ("url",)
+
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def choose_proxy(

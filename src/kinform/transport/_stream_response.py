@@ -6,8 +6,8 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 
-from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS
 from kinform.transport._arriving import ArrivingBody
+from kinform.transport._connection_errors import CONNECTION_ERRORS
 from kinform.transport._http_body import Head, MalformedAnswerError
 from kinform.transport._http_stream import HttpStream, broken
 
@@ -53,7 +53,7 @@ class StreamResponse(ArrivingBody):
     async def _arriving(self) -> bytes:
         try:
             return await self._stream.next_piece()
-        except (MalformedAnswerError, *EXCHANGE_ERRORS) as error:
+        except (MalformedAnswerError, *CONNECTION_ERRORS) as error:
             raise broken(error, action=self._action) from error
 
     def _end(self) -> None:

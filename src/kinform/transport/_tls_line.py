@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 # What one read of the socket gives at most.
-_ENCRYPTED = 256 * 1024
+_ENCRYPTED = 512 * 1024
 
 
 class Reader(Protocol):

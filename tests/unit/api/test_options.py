@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def test_no_options_leave_everything_to_the_server() -> None:
 
 
 def test_every_option_is_tried_here() -> None:
-    assert PARAMETERS.keys() == {field.name for field in dataclasses.fields(ListOptions)}
+    assert PARAMETERS.keys() == set(ListOptions.__struct_fields__)
 
 
 @pytest.mark.parametrize("option", PARAMETERS)

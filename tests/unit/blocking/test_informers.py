@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gc
 import inspect
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from kinform import blocking, informers
@@ -79,7 +79,7 @@ def test_the_options_are_those_of_the_async_one(name: str, keywords: Any, more: 
 
 def test_a_controller_is_made_of_the_same() -> None:
     ours, theirs = (
-        {each.name: each.default for each in dataclasses.fields(config)}
+        {each.name: each.default for each in msgspec.structs.fields(config)}
         for config in (ControllerConfig, informers.ControllerConfig)
     )
 

@@ -56,6 +56,25 @@ def test_the_same_definitions_give_the_same_package(crd: Path, tmp_path: Path) -
     assert one == two
 
 
+def test_a_version_that_is_gone_leaves_the_package_and_is_named(
+    crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "mypkg"
+    assert main(["generate", "--crd", str(crd), "--out", str(out)]) == 0
+    definition = yaml.safe_load(CRON_TAB)
+    definition["spec"]["versions"].pop()
+    crd.write_text(yaml.safe_dump(definition), encoding="utf-8")
+    capsys.readouterr()
+
+    assert main(["generate", "--crd", str(crd), "--out", str(out)]) == 0
+
+    assert capsys.readouterr().out == (
+        f"{out}: 6 files for stable.example.com/v1 CronTab\n"
+        f"{out}: removed, as written before and not now: stable_example_com/v1beta1.py\n"
+    )
+    assert not (out / "stable_example_com" / "v1beta1.py").exists()
+
+
 def test_a_package_that_nobody_could_import_is_refused(
     crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,13 +6,14 @@ import tracemalloc
 
 import pytest
 
-from kinform.client import EventType
+from kinform.client import EventType, Frame
 from kinform.client._lists import read_list
 from kinform.client._protobuf_wire import PROTOBUF_WIRE
 from kinform.client._status import error_from_response
 from kinform.client._wire import Framing, wire_for
 from kinform.errors import DecodeError, ExpiredError, ForbiddenError, WatchError
 from kinform.models.core.v1 import ConfigMap
+from kinform.protobuf import read_event, wrap, write_event
 from tests.unit.protobuf.sample import config_map, envelope, event, list_of, put, status
 
 LIMIT = 1 << 20
@@ -47,6 +48,64 @@ def test_a_stream_may_be_cut_at_every_byte() -> None:
     singly = framing()
     frames = [frame for byte in STREAM for frame in singly.feed(bytes([byte]))]
     assert len(frames) == len(whole)
+
+
+def filled(size: int) -> bytes:
+    """The message of a map, and so much that is unknown."""
+    return config_map("a", rv="1") + put(15, b"x" * size)
+
+
+# Where one of the lengths in front of an object takes one more byte, and around it.
+SIZES = [*range(140), *range(16_200, 16_400), 70_000, *range(2_097_000, 2_097_152, 11)]
+
+
+def test_events_are_recognised_without_parsing_whatever_their_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[bytes] = []
+
+    def note(frame: bytes) -> tuple[str, bytes, bytes]:
+        parsed.append(frame)
+        return read_event(frame)
+
+    monkeypatch.setattr("kinform.client._protobuf_wire.read_event", note)
+    stream = PROTOBUF_WIRE.framing(4 << 20)
+    for size in SIZES:
+        message = filled(size)
+        for kind in ("ADDED", "MODIFIED", "DELETED"):
+            (frame,) = stream.feed(write_event(kind, wrap("v1", "ConfigMap", message)))
+            assert frame.type == kind
+            assert frame.record is not None
+            assert frame.record.payload == message
+            assert frame.record.head.key == "default/a"
+    assert len(parsed) == 1
+
+
+def test_another_kind_in_an_event_of_the_same_length_is_what_it_says() -> None:
+    message = filled(100)
+    assert len("Deployment") == len("ReplicaSet")
+    stream = framing()
+    seen = []
+    for kind in ("Deployment", "ReplicaSet", "ReplicaSet", "Deployment"):
+        (frame,) = stream.feed(write_event("ADDED", wrap("apps/v1", kind, message)))
+        assert frame.record is not None
+        seen.append(frame.record.gvk.kind)
+    assert seen == ["Deployment", "ReplicaSet", "ReplicaSet", "Deployment"]
+
+
+@pytest.mark.parametrize("position", range(60))
+def test_a_damaged_beginning_is_not_taken_for_the_expected_one(position: int) -> None:
+    """Whatever the parser says of it, with or without having seen such an event before."""
+    good = write_event("ADDED", wrap("v1", "ConfigMap", filled(300)))
+    bad = bytearray(good)
+    bad[4 + position] ^= 0x15
+    stream = framing()
+    stream.feed(good)
+    assert _said(stream.feed(bytes(bad))) == _said(framing().feed(bytes(bad)))
+
+
+def _said(frames: list[Frame]) -> list[object]:
+    return [(each.type, str(each.error), each.record and each.record.payload) for each in frames]
 
 
 def test_a_bookmark_has_a_version_and_no_name() -> None:

@@ -478,3 +478,17 @@ async def test_a_source_of_a_class_gives_its_objects(cluster: Client) -> None:
     assert [type(o) for o in await metadata.page(ListOptions())] == [PartialObjectMetadata]
     with pytest.raises(InvalidNameError, match="Scale has no resource"):
         ListWatch.for_resource(cluster, Scale)
+
+
+async def test_a_value_of_another_type_is_named_and_never_sent(
+    memory: MemoryTransport, client: Client
+) -> None:
+    five: Any = 5
+    pod = Pod(metadata=ObjectMeta(name="a"), spec=PodSpec(containers=[Container(name=five)]))
+    place = r"spec\.containers\[0\]\.name: expected str, got int"
+    for send in (client.create, client.update, client.apply):
+        with pytest.raises(EncodeError, match=place):
+            await send(pod, field_manager="test")
+    with pytest.raises(EncodeError, match=place):
+        await client.patch(Pod, "a", pod)
+    assert memory.requests == []

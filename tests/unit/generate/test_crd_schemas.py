@@ -262,15 +262,17 @@ def test_metadata_spec_and_status_are_never_none() -> None:
 def test_other_fields_of_the_top_level_are_like_fields_of_any_struct() -> None:
     read = Read(
         _object(
-            ("paused",),
+            ("paused", "limits"),
             paused={"type": "boolean"},
+            limits={"type": "object", "additionalProperties": {"type": "integer"}},
             note={"type": "string"},
             extra=_object(a={"type": "string"}),
             data={"type": "object", "additionalProperties": {"type": "string"}},
         )
     )
 
-    assert read.part("paused") == ("bool", "False")
+    assert read.part("paused") == ("Always[bool]", "False")
+    assert read.part("limits") == ("Always[dict[str, int]]", "{}")
     assert read.part("note") == ("str | None", "None")
     assert read.part("extra") == ("CronTabExtra | None", "None")
     assert read.part("data") == ("dict[str, str]", "{}")

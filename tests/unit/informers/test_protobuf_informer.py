@@ -6,7 +6,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kinform import Client, new_informer
 from kinform.informers import SharedIndexInformer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kinform.api import GVK, GVR
@@ -117,3 +119,15 @@ def test_a_second_class_for_the_same_is_refused(
 def test_a_class_without_a_resource_cannot_be_registered() -> None:
     with pytest.raises(InvalidNameError, match=r"Body has no resource; .*plural="):
         register(Body)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "v1/pods", int, core.v1.Container, core.v1.Pod()])
+def test_what_is_no_class_for_objects_cannot_be_registered(wrong: Any) -> None:
+    with pytest.raises(InvalidNameError, match=r"is no class for objects; register\(Thing\) takes"):
+        register(wrong)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "v1/pods", [], core.v1.Pod])
+def test_what_is_neither_a_kind_nor_a_resource_leads_nowhere(wrong: Any) -> None:
+    with pytest.raises(InvalidNameError, match="is neither a kind nor a resource; pass a GVK"):
+        model_for(wrong)

@@ -73,6 +73,7 @@ def test_a_view_is_of_its_model_and_shows_itself_as_one() -> None:
     assert isinstance(pod.spec.containers[0], Container)
     assert repr(pod.spec) == repr(as_json(POD).spec)
     assert type(pod.spec).__name__ == "PodSpec"
+    assert hasattr(type(pod.spec), "node_name")
     with pytest.raises(TypeError, match="unhashable"):
         hash(pod.spec)
 
@@ -96,8 +97,6 @@ def test_a_view_cannot_be_edited() -> None:
     spec = over(POD).spec
     with pytest.raises(ReadOnlyError, match=r"PodSpec .* copy\(\)"):
         spec.node_name = "n2"
-    with pytest.raises(ReadOnlyError):
-        spec.containers[0].image = "web:2"
     with pytest.raises(ReadOnlyError):
         spec.nod_name = "n2"
     with pytest.raises(ReadOnlyError):
@@ -200,18 +199,26 @@ def test_a_text_that_is_no_utf8_reads_as_go_writes_it_into_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "read"),
+    ("message", "read", "named"),
     [
-        (put(3, put(7, put(1, 1 << 60))), lambda pod: pod.status.start_time),
-        (put(1, put(17, put(4, put(1, 1 << 60)))), lambda pod: pod.metadata.managed_fields[0].time),
+        (
+            put(3, put(7, put(1, 1 << 60))),
+            lambda pod: pod.status.start_time,
+            "PodStatus.start_time does not decode",
+        ),
+        (
+            put(1, put(17, put(4, put(1, 1 << 60)))),
+            lambda pod: pod.metadata.managed_fields[0].time,
+            "ObjectMeta.managed_fields does not decode",
+        ),
     ],
     ids=["no time", "no time, deeper"],
 )
 def test_what_does_not_decode_is_an_error_of_ours_when_it_is_touched(
-    message: bytes, read: Any
+    message: bytes, read: Any, named: str
 ) -> None:
     pod = over(POD, put(1, metadata("a")) + message)
-    with pytest.raises(DecodeError, match="does not decode"):
+    with pytest.raises(DecodeError, match=named):
         read(pod)
     with pytest.raises(DecodeError, match="does not decode"):
         pod.to_dict()
@@ -234,12 +241,20 @@ def test_raw_json_that_is_none_is_an_error_of_ours() -> None:
             handle.data  # type: ignore[attr-defined]  # noqa: B018  # a part of this kind
 
 
-def test_an_edit_of_a_small_struct_inside_of_a_view_is_noticed_by_who_sends_it() -> None:
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda container: setattr(container, "image", "web:2"),
+        lambda container: setattr(container.env[0], "value", "2"),
+    ],
+    ids=["a large one", "a small one"],
+)
+def test_an_edit_of_a_struct_inside_of_a_view_is_noticed_by_who_sends_it(edit: Any) -> None:
     found = codec_for(GVK("", "v1", "Pod"))
     assert found is not None
     env = [{"name": "A", "value": "1"}]
     tree = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "m", "env": env}]}}
     pod = Pod.over(Record.read(found.encode(tree), found))
-    pod.spec.containers[0].env[0].value = "2"
+    edit(pod.spec.containers[0])
     with pytest.raises(ReadOnlyError, match="its spec was edited"):
         pod.to_bytes()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import trustme
+from msgspec.structs import replace
 
 from kinform.transport import AiohttpTransport, ClusterConfig, Request
 from kinform.transport._aiohttp import AnyResponse

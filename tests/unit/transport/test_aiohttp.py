@@ -130,6 +130,7 @@ class HeaderCredentials(Anonymous):
         ("X-One", "s3cr3t\n"),
         ("X-One", "s3cr3t\r"),
         ("X-One", "s3cr3t\0"),
+        ("X-One", "s3cr3t\ud800"),
         ("X-One\r\nX-Evil", "s3cr3t"),
         ("X One", "s3cr3t"),
         ("", "s3cr3t"),

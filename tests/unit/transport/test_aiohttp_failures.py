@@ -9,10 +9,10 @@ import socket
 import struct
 import threading
 import warnings
-from dataclasses import replace
 
 import pytest
 import trustme
+from msgspec.structs import replace
 
 from kinform.errors import StateError, TransportError
 from kinform.transport import (

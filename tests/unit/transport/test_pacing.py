@@ -11,7 +11,8 @@ import pytest
 from kinform.testing import virtual_time
 from kinform.transport._pacing import Pacing
 
-LARGE = 256 * 1024
+LARGE = 512 * 1024
+QUARTER = 256 * 1024  # of what is much
 
 
 class _Transport(asyncio.BaseTransport):
@@ -37,10 +38,10 @@ async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
 ) -> None:
     pacing = Pacing(_Transport(connection))
     for _ in range(3):
-        pacing.read(LARGE)
+        pacing.read(QUARTER)
         assert _low_water(connection) == 1
-    pacing.read(LARGE)
-    assert _low_water(connection) == 256 * 1024
+    pacing.read(QUARTER)
+    assert _low_water(connection) == LARGE
     async with asyncio.timeout(10):
         while _low_water(connection) != 1:  # noqa: ASYNC110  # the system has no event for it
             await asyncio.sleep(0.001)
@@ -85,7 +86,7 @@ async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> N
         pacing.read(LARGE)
     while asyncio.get_running_loop().time() < deadline:
         pacing.read(LARGE)
-        assert _low_water(connection) == 256 * 1024
+        assert _low_water(connection) == LARGE
         await asyncio.sleep(0)
     pacing.stop()
     assert _low_water(connection) == 1

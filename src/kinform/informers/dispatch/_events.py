@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kinform.errors import StateError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
@@ -22,8 +23,7 @@ from kinform.informers.dispatch._telling import is_in_initial_list
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class InformerEvent(Generic[T]):
+class InformerEvent(msgspec.Struct, Generic[T], frozen=True):
     """One change of the cache.
 
     Attributes:

@@ -6,8 +6,9 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, get_args
+
+import msgspec
 
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
@@ -44,8 +45,7 @@ class ResourceEventHandler(HandlesAdd[T], HandlesUpdate[T], HandlesDelete[T], Pr
 AnyHandler = HandlesAdd[T] | HandlesUpdate[T] | HandlesDelete[T]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SubscriptionOptions(Generic[T]):
+class SubscriptionOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """How one who listens wants to be told; what handlers and event streams have in common.
 
     Attributes:
@@ -78,8 +78,7 @@ class SubscriptionOptions(Generic[T]):
         _check_capacity(self.capacity)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HandlerOptions(SubscriptionOptions[T]):
+class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
     """A handler, or its parts as keywords, and how it wants to be told.
 
     Attributes:
@@ -118,8 +117,7 @@ class HandlerOptions(SubscriptionOptions[T]):
         return _callbacks(_given(methods, name), name=self.name or name, takes_flag=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Callbacks(Generic[T]):
+class Callbacks(msgspec.Struct, Generic[T], frozen=True):
     """Three functions of one colour; ``None`` for what the handler does not care about."""
 
     name: str

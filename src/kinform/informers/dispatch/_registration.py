@@ -6,8 +6,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kinform.informers._changes import Change
 from kinform.informers._latch import Latch
@@ -23,8 +24,7 @@ _log = logging.getLogger("kinform.dispatch")
 _SHORTEST_RESYNC = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerStats:
+class HandlerStats(msgspec.Struct, frozen=True):
     """How one handler, or one event stream, is doing.
 
     Attributes:

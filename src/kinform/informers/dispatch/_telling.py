@@ -7,8 +7,9 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
+
+import msgspec
 
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
@@ -29,8 +30,7 @@ def is_in_initial_list(change: Change, sight: Sight[T]) -> bool:
     return sight.type is ChangeType.ADDED and change.source in _INITIAL
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerFailure:
+class HandlerFailure(msgspec.Struct, frozen=True):
     """One change that a handler, or its filter, failed on. It is not told again.
 
     Attributes:

@@ -91,15 +91,13 @@ class Admission(Generic[T]):
 
     def admit_listed(self, record: Record) -> T | None:
         """The same for an object of a list, which may be known in this very version."""
-        key = record.head.key
-        known = self._same_version(record, self._known.get(key) if self._known else None)
-        known = known or self._same_version(record, self._prepared.get(key))
+        known = self._known_version(record) if self._known or self._prepared else None
         if known is not None:
-            self.quarantine.release(key)
+            self.quarantine.release(record.head.key)
             return self._form.over(known)
         admitted = self.admit(record)
         if admitted is not None and self._steps and admitted.record is not None:
-            self._prepared[key] = admitted.record
+            self._prepared[record.head.key] = admitted.record
         return admitted
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
@@ -116,12 +114,18 @@ class Admission(Generic[T]):
         self._prepared.clear()
         self.quarantine.retain(unreadable, namespace=namespace)
 
-    def _same_version(self, record: Record, known: Record | None) -> Record | None:
-        if known is None:
+    def _known_version(self, record: Record) -> Record | None:
+        """What the store has of this very version, or what a list that broke off had."""
+        new, key = record.head, record.head.key
+        if not new.resource_version:
             return None
-        new, old = record.head, known.head
-        same = new.resource_version == old.resource_version and new.uid == old.uid
-        return known if same and new.resource_version else None
+        for known in (self._known.get(key) if self._known else None, self._prepared.get(key)):
+            if known is not None and (known.head.resource_version, known.head.uid) == (
+                new.resource_version,
+                new.uid,
+            ):
+                return known
+        return None
 
     def _step(self, transform: Transform[T]) -> Callable[[Record], Record]:
         asked: object = transform

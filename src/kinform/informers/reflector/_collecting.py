@@ -16,6 +16,8 @@ T = TypeVar("T", bound=Handle)
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
+# A member of an enum is looked up in two steps, a global in one: this is once per object.
+_ADDED = EventType.ADDED
 _NOT_INITIAL = (EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
 
 # How many objects are taken in before others have their turn on the loop.
@@ -67,19 +69,20 @@ class Collecting(Generic[T]):
         Returns how many frames were used, and the list's version if the end bookmark was the
         last of them.
         """
+        is_expected, keep = self._admission.is_expected, self.keep
         for position, frame in enumerate(batch, start=1):
-            record = frame.record
-            if frame.type in _NOT_INITIAL:
+            kind, record = frame.type, frame.record
+            if kind is not _ADDED and kind in _NOT_INITIAL:
                 self.is_late = True
             if record is None:
                 self._refuse_event(frame)
-            elif frame.type is EventType.BOOKMARK:
+            elif kind is EventType.BOOKMARK:
                 if _ends_initial_events(record):
                     return position, record.head.resource_version
-            elif frame.type is EventType.DELETED:
+            elif kind is EventType.DELETED:
                 self._drop(record.head.key)
-            elif self._admission.is_expected(record):
-                self.keep(record)
+            elif is_expected(record):
+                keep(record)
         return len(batch), None
 
     def _refuse_event(self, frame: Frame) -> None:
@@ -148,7 +151,9 @@ class Listed:
 
 
 def _ends_initial_events(bookmark: Record) -> bool:
-    metadata = bookmark.codec.decode_part(bookmark.payload, "metadata") or {}
+    # As metadata alone: what the rest of such an object is made of need not be known yet.
+    codec, payload = bookmark.codec.keep_metadata(bookmark.payload)
+    metadata = codec.decode_part(payload, "metadata") or {}
     annotations = metadata.get("annotations") or {}
     return annotations.get(INITIAL_EVENTS_END) == "true"
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kinform.errors import ConfigError
 from kinform.informers.reflector._backoff import Backoff
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReflectorOptions:
+class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Passed on by informers and factories to their reflectors.
 
     Attributes:
@@ -31,7 +31,7 @@ class ReflectorOptions:
     watch_timeout: float = 300.0
     poll_interval: float = 30.0
     backoff: Callable[[], Backoff] = Backoff
-    memory: StreamingMemory = field(default_factory=StreamingMemory)
+    memory: StreamingMemory = msgspec.field(default_factory=StreamingMemory)
 
     def __post_init__(self) -> None:
         if self.page_size is not None and self.page_size < 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, ItemsView, Iterator, Mapping, ValuesView
-from dataclasses import dataclass
+
+import msgspec
 
 from kinform.errors import DecodeError, KinformError, TransformError
 
@@ -13,8 +14,7 @@ _MOST_KEPT = 1000
 _NAMELESS = "?"
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantinedObject:
+class QuarantinedObject(msgspec.Struct, frozen=True):
     """An object that the server has and that could not be taken in.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from kinform.errors import (
     ApiError,
@@ -52,8 +52,7 @@ _TOO_LARGE_VERSIONS = 2
 _LONG = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a verdict depends on beside the error. Counts include the failure at hand.
 
     Attributes:
@@ -69,8 +68,7 @@ class Facts:
     repeated: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What to do.
 
     Attributes:

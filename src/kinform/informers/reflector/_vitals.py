@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from kinform.errors import ApiError, KinformError
 
 
@@ -30,8 +32,7 @@ class SyncMode(StrEnum):
     LIST = "list"
 
 
-@dataclass(frozen=True, slots=True)
-class WatchFailure:
+class WatchFailure(msgspec.Struct, frozen=True):
     """What an error handler hears of a lost connection or a refusal.
 
     Attributes:
@@ -51,8 +52,7 @@ class WatchFailure:
     retry_in: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorStatus:
+class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One look at a reflector. Ages are in seconds; ``None`` where it never happened.
 
     Attributes:

@@ -21,7 +21,10 @@ from kinform.client import (
     Watch,
     place_of,
 )
+from kinform.client._expecting import expect_client
+from kinform.client._typed_verbs import checked_form
 from kinform.errors import ConfigError
+from kinform.informers._callables import check_callable, check_plain
 from kinform.informers.sources._list_shapes import read_page
 from kinform.informers.sources._off_loop import call_off_loop
 from kinform.informers.sources._watch_shapes import foreign_errors, open_batches
@@ -100,6 +103,10 @@ class ListWatch(Generic[T]):
         tweak_list_options: TweakListOptions | None = None,
         supports_streaming: bool = False,
     ) -> None:
+        check_callable("list", list)
+        check_callable("watch", watch)
+        check_plain("tweak_list_options", tweak_list_options)
+        checked_form(form)
         self._list = list
         self._watch = watch
         self._tweak = tweak_list_options
@@ -144,9 +151,11 @@ class ListWatch(Generic[T]):
         A busy server's refusals are raised, not waited out.
 
         Raises:
-            InvalidNameError: The class has no resource of its own.
+            InvalidNameError: The class has no resource of its own, or that is no resource.
             SelectorError: A selector is not legal.
+            ConfigError: That is no client.
         """
+        expect_client(client, Verbs, taker="ListWatch.for_resource")
         place, verbs = place_of(resource), _view(client, resource)
 
         async def page(options: ListOptions) -> ObjectList[Any]:

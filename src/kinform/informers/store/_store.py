@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
+
+import msgspec
 
 from kinform.errors import KeyFuncError
 from kinform.informers._changes import DeletedObject
@@ -18,8 +19,7 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Handle)
 
 
-@dataclass(frozen=True)
-class Write(Generic[T]):
+class Write(msgspec.Struct, Generic[T], frozen=True):
     """One step of ``Store.apply``: put the object, or delete it."""
 
     object: T | DeletedObject[T]

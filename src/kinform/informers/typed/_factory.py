@@ -7,7 +7,9 @@ from typing import Any, TypeVar, Unpack, cast
 
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, suggest_resource
+from kinform.client._expecting import expect
 from kinform.errors import ConfigError, NoMatchError
+from kinform.informers._callables import check_callable
 from kinform.informers._factory import FactoryOptions, InformerFactory
 from kinform.informers._informer_key import Asked, InformerKey, Namespaces, as_gvr
 from kinform.informers._shared_informer import SharedIndexInformer
@@ -66,6 +68,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
             return self.for_resource(
                 model, form=model, namespace=namespace, labels=labels, fields=fields
             )
+        as_gvr(model)  # what is none may be no key either
         with self._lock:
             held = self._held.get(model)
             if held is None or held.is_released:
@@ -82,13 +85,20 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
 
         Raises:
             InvalidNameError: The kind has no resource of its own.
-            ConfigError: What ``build`` made is of another kind.
+            ConfigError: What ``build`` made is of another kind, or no informer.
             AlreadyStoppedError: The factory was shut down.
         """
         key = self._key(model, None, "", "")
+        check_callable("build", build)
 
         def make() -> SharedIndexInformer[M]:
             built = build(self.client, self._resync_period(key.resource))
+            expect(
+                built,
+                SharedIndexInformer,
+                taker="informer_for",
+                meant="what builds a kinform.SharedIndexInformer",
+            )
             form: type[Handle] = built.form  # whatever was promised
             if issubclass(form, TypedObject) and form is not model:
                 raise ConfigError(

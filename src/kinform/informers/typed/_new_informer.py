@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kinform.client import Client, Fields, Labels
-from kinform.errors import NoMatchError
+from kinform.client._expecting import expect_client
+from kinform.errors import InvalidNameError, NoMatchError
 from kinform.informers._informer_key import Namespaces, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.dispatch._telling import HandlerFailure
@@ -61,10 +62,12 @@ def new_informer(
         metrics: Is told what happens.
 
     Raises:
-        InvalidNameError: The kind has no resource of its own.
+        InvalidNameError: The kind has no resource of its own, or it is no class of a kind.
         NoMatchError: The kind has no namespaces, and one was given.
         SelectorError: A selector is not legal.
+        ConfigError: That is no client, or an option cannot be meant.
     """
+    expect_client(client, Client, taker="new_informer")
     return SharedIndexInformer(
         [
             ListWatch.for_resource(
@@ -91,9 +94,16 @@ def namespaces_of(model: type[TypedObject], namespace: Namespaces) -> tuple[str 
     """What each source of an informer of this kind is limited to; ``None`` for no limit.
 
     Raises:
+        InvalidNameError: It is no class of a kind.
         NoMatchError: The kind has no namespaces.
         ConfigError: One of them has no name, or none of several is named.
     """
+    given: object = model  # callers are not all type-checked
+    if not (isinstance(given, type) and issubclass(given, TypedObject)):
+        raise InvalidNameError(
+            f"{given!r} is no class of kinform.models; of a resource without one, an informer is "
+            "made with SharedIndexInformer(ListWatch.for_resource(client, resource))"
+        )
     named = as_namespaces(namespace)
     if named and model.resource is not None and not model.resource.namespaced:
         raise NoMatchError(f"{model.resource.gvr} is not in namespaces; leave the namespace out")

@@ -1,0 +1,193 @@
+"""What a message is made of in; functions that read such messages as models have them out.
+
+They are written as text from the table of fields and compiled when first needed, as dataclasses
+does it: one function for a whole struct, which calls nothing for a scalar and makes nothing of
+what is absent ("whole, protobuf" in benchmarks/bench_objects.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from keyword import iskeyword
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from kinform.objects import Model, TypedObject
+from kinform.objects._model_trees import alternatives
+from kinform.protobuf._messages import FieldType, class_of, fields_by_json, fields_of
+from kinform.protobuf._trees import element_tree_of, tree_of
+from kinform.protobuf._values import VALUES, by_key, is_list, items, read_either, text
+
+Read = Callable[[Any], Any]
+Make = Callable[[type[Model], str], Read]
+Names = dict[str, Any]
+"""What a compiled text knows by name."""
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelField:
+    """One field of a model, and where a message has it.
+
+    Attributes:
+        attribute: Its name in Python.
+        hint: Its type in the model.
+        absent: What makes the value that an absent one has in the model.
+        message: The message that it is read from.
+        kind: What it is there.
+        way: Through which inlined messages it is reached.
+    """
+
+    attribute: str
+    hint: Any
+    absent: Callable[[], Any]
+    message: str
+    kind: FieldType
+    way: tuple[str, ...]
+
+    @property
+    def has(self) -> Callable[[Any, str], bool]:
+        """Asks the message that has it. To find this in a message takes as long as to call it."""
+        owner = self.message
+        for inlined in self.way:
+            owner = next(each.element for each in fields_of(owner) if each.proto == inlined)
+        has: Callable[[Any, str], bool] = class_of(owner).HasField
+        return has
+
+
+@cache
+def model_fields(model: type[Model], message: str) -> tuple[ModelField, ...]:
+    """The fields of a model that such a message has, too."""
+    found = fields_by_json(message)
+    hints = get_type_hints(model)
+    return tuple(
+        ModelField(info.name, hints[info.name], _absent(info), message, *found[info.encode_name])
+        for info in msgspec.structs.fields(model)
+        if info.encode_name in found
+    )
+
+
+def _absent(info: msgspec.structs.FieldInfo) -> Callable[[], Any]:
+    factory = info.default_factory
+    return (lambda: info.default) if factory is msgspec.NODEFAULT else factory
+
+
+@cache
+def struct_of(model: type[Model], message: str) -> Read:
+    """What makes a struct of such a message, whole."""
+    names: Names = {"model": model}
+    places: dict[tuple[str, ...], str] = {(): "m"}
+    given, added = [], []
+    for each in model_fields(model, message):
+        # An inlined message is looked up once.
+        place = places.setdefault(each.way, f"m{len(places)}")
+        is_there, value = _written(each, place, names, struct_of)
+        if is_there:
+            added.append(f" if {is_there}: made.{each.attribute} = {value}")
+        else:
+            given.append(f"{each.attribute}={value}")
+    lines = [
+        "def read(m):",
+        *(f" {name} = {'.'.join(('m', *way))}" for way, name in places.items() if way),
+        f" made = model({', '.join(given)})",
+        *added,
+        " return made",
+    ]
+    read: Read = compiled("\n".join(lines), message, names)["read"]
+    return read
+
+
+def written_field(field: ModelField, names: Names, make: Make = struct_of) -> str:
+    """What reads one field, as an expression; the models in it are made by ``make``."""
+    is_there, value = _written(field, ".".join(("m", *field.way)), names, make)
+    if not is_there:
+        return value
+    absent = f"absent_{field.attribute}"
+    names[absent] = field.absent
+    return f"{value} if {is_there} else {absent}()"
+
+
+def compiled(text: str, what: str, names: Names) -> Names:
+    """The names, and those that the text defines."""
+    exec(compile(text, f"<readers of {what}>", "exec"), names)
+    return names
+
+
+def _written(field: ModelField, place: str, names: Names, make: Make) -> tuple[str, str]:
+    """Two expressions: whether there is another value than the absent one, and the value.
+
+    The first is empty if that is not worth asking. ``names`` gets what they use.
+    """
+    kind, proto = field.kind, field.kind.proto
+    names |= {"by_key": by_key, "text": text}
+    read = "text" if kind.element == "string" else "None"
+    if kind.is_message:
+        read = f"read_{field.attribute}"
+        names[read] = _converter(field, names, read, make)
+    found = f"getattr({place}, {proto!r})" if iskeyword(proto) else f"{place}.{proto}"
+    if kind.shape == "map":
+        return f"(v := {found})", f"by_key(v, {read})"
+    if kind.shape == "list":
+        return f"(v := {found})", f"[{_one(kind, 'each', read)} for each in v]"
+    value = _one(kind, found, read)
+    if kind.is_pointer or (kind.is_message and _is_absent_if_empty(field, names[read])):
+        has = f"has_{field.attribute}"
+        names[has] = field.has
+        return f"{has}({place}, {proto!r})", value
+    return "", value
+
+
+def _one(kind: FieldType, found: str, read: str) -> str:
+    if kind.is_message:
+        return f"{read}({found})"
+    # What is no UTF-8 comes as bytes. To ask costs a fifth of a call.
+    return f"(v if type(v := {found}) is str else text(v))" if kind.element == "string" else found
+
+
+def _is_absent_if_empty(field: ModelField, convert: Read) -> bool:
+    """Whether an empty message reads as an absent one: a struct does, an amount does not."""
+    absent = field.absent()
+    return isinstance(absent, Model) or convert(class_of(field.kind.element)()) == absent
+
+
+# -- what messages become --------------------------------------------------------------------
+
+
+def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
+    message = field.kind.element
+    if (custom := VALUES.get(message)) is not None:
+        return custom
+    if is_list(message):
+        return items
+    nested = _class_in(field.hint, TypedObject)
+    if nested is not None:
+        tree = element_tree_of(field.kind)
+        return lambda value: nested.from_nested(tree(value))
+    model = _class_in(field.hint, Model)
+    if model is None:
+        return tree_of(message)
+    if message.startswith("apiextensions/v1.JSONSchemaPropsOr"):
+        return lambda value: read_either(
+            message, value, struct_of(model, "apiextensions/v1.JSONSchemaProps")
+        )
+
+    def compile_first(value: Any) -> Any:
+        # Not before there is such a message: models contain each other.
+        names[name] = read = make(model, message)
+        return read(value)
+
+    return compile_first
+
+
+def _class_in(hint: Any, base: type[C]) -> type[C] | None:
+    """The class of this kind that a hint names, by itself or as what a list or a map is made of."""
+    for each in alternatives(hint):
+        inner = get_args(each)[-1] if get_origin(each) in (list, dict) else each
+        for kind in alternatives(inner):
+            if isinstance(kind, type) and issubclass(kind, base):
+                return kind
+    return None

@@ -1,0 +1,176 @@
+"""What nobody can have meant is refused by name, where it is said and not when it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kinform import Client, SharedInformerFactory, blocking, new_informer
+from kinform.api import GVR
+from kinform.errors import ConfigError, InvalidNameError, SelectorError
+from kinform.informers import (
+    DynamicSharedInformerFactory,
+    Informer,
+    ListWatch,
+    MetadataSharedInformerFactory,
+    SharedIndexInformer,
+    chain,
+    wait_for,
+)
+from kinform.models.core.v1 import Container, Pod
+from kinform.transport import ClusterConfig
+
+CONFIG = ClusterConfig(server="https://cluster.test")
+NO_CLIENTS = [CONFIG, None, 5, "https://cluster.test", blocking.Client(CONFIG), Client]
+FACTORIES = [
+    SharedInformerFactory,
+    DynamicSharedInformerFactory,
+    MetadataSharedInformerFactory,
+]
+
+
+def kind_of(given: object) -> str:
+    return f"{type(given).__module__}-{type(given).__name__}"
+
+
+@pytest.mark.parametrize("given", NO_CLIENTS, ids=kind_of)
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_a_factory_is_made_of_a_client(factory: Any, given: object) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"{factory.__name__} takes a kinform\.Client, not .*from_env"
+    ):
+        factory(given)
+
+
+def test_an_error_names_what_was_given_and_shows_no_secret() -> None:
+    config: Any = ClusterConfig(server="https://cluster.test")
+    with pytest.raises(ConfigError, match=r"not kinform\.transport\.ClusterConfig; ") as caught:
+        SharedInformerFactory(config)
+    assert "cluster.test" not in str(caught.value)
+    blocking_client: Any = blocking.Client(CONFIG)
+    with pytest.raises(ConfigError, match=r"not kinform\.blocking\.Client; "):
+        SharedInformerFactory(blocking_client)
+
+
+@pytest.mark.parametrize("given", NO_CLIENTS, ids=kind_of)
+def test_an_informer_of_its_own_and_a_source_are_made_of_a_client(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"new_informer takes a kinform\.Client, not "):
+        new_informer(Pod, given)
+    with pytest.raises(ConfigError, match=r"ListWatch\.for_resource takes a kinform\.Client, not "):
+        ListWatch.for_resource(given, Pod)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "v1/pods", [], Container, Pod()], ids=kind_of)
+def test_what_is_no_kind_has_no_informer(client: Client, wrong: Any) -> None:
+    factory = SharedInformerFactory(client)
+    with pytest.raises(InvalidNameError, match=r"is no class of kinform\.models; of a resource"):
+        new_informer(wrong, client)
+    with pytest.raises(InvalidNameError, match=r"is no resource; pass a GVR such as GVR\.parse"):
+        ListWatch.for_resource(client, wrong)
+    with pytest.raises((InvalidNameError, ConfigError), match=r"is no resource|cannot come out as"):
+        factory.for_model(wrong)
+
+
+def test_a_resource_in_the_place_of_a_class_is_named(client: Client) -> None:
+    pods: Any = GVR("", "v1", "pods")
+    with pytest.raises(InvalidNameError, match=r"is no class of kinform\.models"):
+        new_informer(pods, client, namespace="default")
+
+
+@pytest.mark.parametrize("wrong", [["app=web"], 5, None], ids=repr)
+@pytest.mark.parametrize("option", ["labels", "fields"])
+def test_a_factory_refuses_what_is_no_selector(client: Client, option: str, wrong: object) -> None:
+    options: Any = {option: wrong}
+    factory = SharedInformerFactory(client)
+    with pytest.raises(SelectorError, match=f"{option}=.* is no selector"):
+        factory.for_resource(Pod, **options)
+    assert not factory.informers
+
+
+@pytest.mark.parametrize("wrong", [["app=web"], 5, None], ids=repr)
+def test_a_lister_refuses_what_is_no_selector(client: Client, wrong: Any) -> None:
+    with pytest.raises(SelectorError, match=r"labels=.* is no selector"):
+        SharedInformerFactory(client).core.v1.pods.lister.list(wrong)
+
+
+@pytest.mark.parametrize("wrong", [5, b"default", [5], Pod], ids=repr)
+def test_what_is_no_namespace_is_refused(client: Client, wrong: Any) -> None:
+    complaint = "namespace=.*: pass one as text, several as a list of texts"
+    with pytest.raises(ConfigError, match=complaint):
+        SharedInformerFactory(client, namespace=wrong)
+    with pytest.raises(ConfigError, match=complaint):
+        SharedInformerFactory(client).for_resource(Pod, namespace=wrong)
+    with pytest.raises(ConfigError, match=complaint):
+        new_informer(Pod, client, namespace=wrong)
+
+
+@pytest.mark.parametrize(
+    "option", ["transform", "tweak_list_options", "on_watch_error", "on_handler_error"]
+)
+def test_what_is_to_be_called_must_be_a_function(client: Client, option: str) -> None:
+    options: Any = {option: 5}
+    with pytest.raises(ConfigError, match=f"{option} is called, and 5 cannot be"):
+        SharedInformerFactory(client, **options).for_model(Pod)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"default_resync": "often"}, "resync_period must be 0 .never. or more, not 'often'"),
+        ({"custom_resync": 5}, "custom_resync= takes a dict by resource, not int"),
+        ({"options": {"page_size": 5}}, r"options= takes kinform\.ReflectorOptions, not dict"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_named(
+    client: Client, options: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        SharedInformerFactory(client, **options).for_model(Pod)
+
+
+def test_who_builds_an_informer_is_a_function_and_gives_one(client: Client) -> None:
+    factory = SharedInformerFactory(client)
+    nobody: Any = None
+    with pytest.raises(ConfigError, match="build is called, and None cannot be"):
+        factory.informer_for(Pod, nobody)
+    with pytest.raises(ConfigError, match=r"informer_for takes what builds a .*, not None"):
+        factory.informer_for(Pod, lambda client, resync_period: nobody)
+    assert not factory.informers
+
+
+@pytest.mark.parametrize("wrong", [5, None, [5], Pod], ids=repr)
+def test_an_informer_needs_a_source(wrong: Any) -> None:
+    complaint = r"an informer takes a kinform\.ListWatch, not .*ListWatch\.for_resource"
+    with pytest.raises(ConfigError, match=complaint):
+        SharedIndexInformer(wrong)
+    with pytest.raises(ConfigError, match=complaint):
+        Informer(wrong, on_add=print)
+
+
+def test_a_source_needs_two_functions_and_a_form() -> None:
+    wrong: Any = 5
+    with pytest.raises(ConfigError, match="list is called, and 5 cannot be"):
+        ListWatch(wrong, print)
+    with pytest.raises(ConfigError, match="watch is called, and 5 cannot be"):
+        ListWatch(print, wrong)
+    with pytest.raises(ConfigError, match="objects cannot come out as 5"):
+        ListWatch(print, print, form=wrong)
+
+
+def test_a_chain_is_of_functions_that_nobody_awaits() -> None:
+    wrong: Any = 5
+
+    async def later(pod: Pod) -> None: ...
+
+    with pytest.raises(ConfigError, match="each transform is called, and 5 cannot be"):
+        chain(wrong)
+    awaited: Any = later
+    with pytest.raises(ConfigError, match="each transform is called, not awaited"):
+        chain(awaited)
+
+
+async def test_only_latches_are_waited_for(client: Client) -> None:
+    informer: Any = new_informer(Pod, client)
+    with pytest.raises(ConfigError, match=r"wait_for takes latches such as informer\.has_synced"):
+        await wait_for(informer)
