@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import statistics
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.conversation import Conversation, Record, run_to_end, talk
 from benchmarks.peer_programs import Peers
 from benchmarks.servers import ROOT
+
+# Seconds of CPU in a second that mean nothing; and seconds to wait for that.
+_REST = 0.05
+_LONGEST_UNREST = 15
 
 
 class UnequalWorkError(Exception):
@@ -62,7 +67,6 @@ class Target:
         metric: Which one.
         bound: At most this, or at least this if ``at_least``.
         of: Whose figure ours is divided by.
-        beyond: Whose figure is subtracted from ours.
         whose: Which contender it is for; left out, the first.
     """
 
@@ -71,7 +75,6 @@ class Target:
     bound: float
     at_least: bool = False
     of: str | None = None
-    beyond: str | None = None
     whose: str | None = None
 
 
@@ -118,14 +121,9 @@ class Outcome:
     def reached(self, target: Target) -> float | None:
         """Our figure, or how it stands to the other's; ``None`` if either was not measured."""
         ours = self.median(target.whose or self.scenario.contenders[0].name, target.metric)
-        other = target.of or target.beyond
-        if other is None or ours is None:
+        if target.of is None or ours is None:
             return ours
-        theirs = self.median(other, target.metric)
-        if theirs is None:
-            return None
-        if target.beyond is not None:
-            return ours - theirs
+        theirs = self.median(target.of, target.metric)
         return ours / theirs if theirs else None
 
 
@@ -156,9 +154,20 @@ def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:
 def _run(scenario: Scenario, contender: Contender, peers: Peers) -> Record:
     if scenario.server_cpu is None:
         return _run_alone(scenario, contender, peers)
-    before = scenario.server_cpu()
+    before = _when_quiet(scenario.server_cpu)
     record = _run_alone(scenario, contender, peers)
     return {**record, "server_cpu": scenario.server_cpu() - before}
+
+
+def _when_quiet(server_cpu: Callable[[], float]) -> float:
+    """What the server has used once it rests: the last one's leftovers are not the next one's."""
+    used = server_cpu()
+    for _ in range(_LONGEST_UNREST):
+        time.sleep(1)
+        before, used = used, server_cpu()
+        if used - before < _REST:
+            break
+    return used
 
 
 def _run_alone(scenario: Scenario, contender: Contender, peers: Peers) -> Record:

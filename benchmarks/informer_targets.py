@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.contest import Target
-from benchmarks.metrics import CPU, LATE, REST, SERVER_CPU, STEADY_COST, WALL
+from benchmarks.metrics import CPU, REST, SERVER_CPU, STEADY_COST, WALL
 
 KINFORM = "kinform"
 TYPED = "kinform, typed"
@@ -71,5 +71,4 @@ STEADY_TARGETS = (
         whose=TYPED,
     ),
     Target("typed: CPU per event at most 0.65 of kube-rs", STEADY_COST, 0.65, of=RUST, whose=TYPED),
-    Target("p99 at most 5 ms later than a bare reader", LATE, 5.0, beyond=BARE),
 )

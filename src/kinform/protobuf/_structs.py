@@ -28,6 +28,10 @@ Names = dict[str, Any]
 
 C = TypeVar("C")
 
+_EITHER = "apiextensions/v1.JSONSchemaPropsOr"
+# A struct of so many fields is made where it stands in a list.
+_SIMPLE = 8
+
 
 @dataclass(frozen=True, slots=True)
 class ModelField:
@@ -104,9 +108,15 @@ def struct_of(model: type[Model], message: str) -> Read:
 def written_field(field: ModelField, names: Names, make: Make = struct_of) -> str:
     """What reads one field, as an expression; the models in it are made by ``make``."""
     is_there, value = _written(field, ".".join(("m", *field.way)), names, make)
+    return _or_absent(field, is_there, value, names, "")
+
+
+def _or_absent(field: ModelField, is_there: str, value: str, names: Names, mark: str) -> str:
     if not is_there:
         return value
-    absent = f"absent_{field.attribute}"
+    if field.absent() is None:
+        return f"{value} if {is_there} else None"
+    absent = f"absent_{mark}{field.attribute}"
     names[absent] = field.absent
     return f"{value} if {is_there} else {absent}()"
 
@@ -117,25 +127,29 @@ def compiled(text: str, what: str, names: Names) -> Names:
     return names
 
 
-def _written(field: ModelField, place: str, names: Names, make: Make) -> tuple[str, str]:
+def _written(
+    field: ModelField, place: str, names: Names, make: Make, mark: str = ""
+) -> tuple[str, str]:
     """Two expressions: whether there is another value than the absent one, and the value.
 
-    The first is empty if that is not worth asking. ``names`` gets what they use.
+    The first is empty if that is not worth asking. ``names`` gets what they use, with ``mark`` in
+    it, so that those of several structs can stand in one text.
     """
     kind, proto = field.kind, field.kind.proto
     names |= {"by_key": by_key, "text": text}
     read = "text" if kind.element == "string" else "None"
     if kind.is_message:
-        read = f"read_{field.attribute}"
+        read = f"read_{mark}{field.attribute}"
         names[read] = _converter(field, names, read, make)
     found = f"getattr({place}, {proto!r})" if iskeyword(proto) else f"{place}.{proto}"
     if kind.shape == "map":
         return f"(v := {found})", f"by_key(v, {read})"
     if kind.shape == "list":
-        return f"(v := {found})", f"[{_one(kind, 'each', read)} for each in v]"
+        each = _written_element(field, names, make, mark) or _one(kind, "each", read)
+        return f"(v := {found})", f"[{each} for each in v]"
     value = _one(kind, found, read)
     if kind.is_pointer or (kind.is_message and _is_absent_if_empty(field, names[read])):
-        has = f"has_{field.attribute}"
+        has = f"has_{mark}{field.attribute}"
         names[has] = field.has
         return f"{has}({place}, {proto!r})", value
     return "", value
@@ -146,6 +160,28 @@ def _one(kind: FieldType, found: str, read: str) -> str:
         return f"{read}({found})"
     # What is no UTF-8 comes as bytes. To ask costs a fifth of a call.
     return f"(v if type(v := {found}) is str else text(v))" if kind.element == "string" else found
+
+
+def _written_element(field: ModelField, names: Names, make: Make, mark: str) -> str:
+    """What makes one struct of a list, where that is simple enough to need no function of its own.
+
+    A pod may have a hundred variables in its environment; the calls would be a tenth of it all.
+    """
+    model, message = _class_in(field.hint, Model), field.kind.element
+    if mark or model is None or message in VALUES or is_list(message):
+        return ""
+    if message.startswith(_EITHER) or len(model.__struct_fields__) > _SIMPLE:
+        return ""
+    fields = model_fields(model, message)
+    if any(each.way or each.kind.shape != "one" for each in fields):
+        return ""
+    mark = f"{field.attribute}_"
+    names[f"model_{mark}"] = model
+    given = []
+    for each in fields:
+        is_there, value = _written(each, "each", names, make, mark)
+        given.append(f"{each.attribute}={_or_absent(each, is_there, value, names, mark)}")
+    return f"model_{mark}({', '.join(given)})"
 
 
 def _is_absent_if_empty(field: ModelField, convert: Read) -> bool:
@@ -170,7 +206,7 @@ def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
     model = _class_in(field.hint, Model)
     if model is None:
         return tree_of(message)
-    if message.startswith("apiextensions/v1.JSONSchemaPropsOr"):
+    if message.startswith(_EITHER):
         return lambda value: read_either(
             message, value, struct_of(model, "apiextensions/v1.JSONSchemaProps")
         )

@@ -25,7 +25,7 @@ _STILL_MANY_READS = 6
 # What a connection reads at most in one go.
 _WORTH_WAITING_FOR = 512 * 1024
 # The longest that data may lie in the socket for the sake of more.
-_PATIENCE = 0.004
+_PATIENCE = 0.003
 
 _LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
 
