@@ -157,6 +157,7 @@ class AiohttpTransport:
             if stream.status not in REDIRECTS:
                 return stream
             await stream.close()
+            self._check_open()  # or a session would outlive us
         # aiohttp is slow to import, and large; who only watches has no need of it.
         from kinform.transport._aiohttp_response import AiohttpResponse
         from kinform.transport._aiohttp_session import new_session, open_exchange
