@@ -18,6 +18,7 @@ from kinform.errors import DecodeError, KinformError, TransportError
 from kinform.transport import ClusterConfig
 from tests.support.answers import Answer, json_answer, pod
 from tests.support.scripted_server import WATCH_HEAD, Close, Reset, ScriptedServer, Step
+from tests.support.waiting import wait_until
 from tests.support.wire import chunk
 
 PODS = GVR("", "v1", "pods")
@@ -138,7 +139,7 @@ async def test_a_cancelled_request_is_cancelled_and_nothing_else(
     never = asyncio.Event()
     server.script(never)
     asking = asyncio.ensure_future(http_client.get(PODS, "a", namespace="x"))
-    await asyncio.sleep(0.01)
+    await wait_until(lambda: bool(server.received))
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
