@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -49,6 +52,20 @@ async def test_what_it_holds_outlives_a_stop() -> None:
         answer = await raw_http.ask(api.url, f"{MAPS}/a")
 
     assert answer.json()["metadata"]["name"] == "a"
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_comes_while_it_stops_is_sent_away(turns: int) -> None:
+    api = ApiServer()
+    await api.start()
+    address = urlsplit(api.url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as caller:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await api.stop()
+        # A caller that was not let in is told so by the system.
+        with suppress(ConnectionResetError):
+            assert await asyncio.to_thread(caller.recv, 1) == b""
 
 
 async def test_stopping_does_not_wait_for_a_version_of_the_future() -> None:
