@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 
 from multidict import CIMultiDict
 
@@ -25,6 +26,7 @@ class MemoryResponse:
         self.headers: Mapping[str, str] = CIMultiDict(answer.headers)
         self._chunks = (answer.body,) if answer.chunks is None else answer.chunks
         self.closed = False
+        self._poured: AsyncGenerator[bytes, None] | None = None
 
     async def read(self, limit: int | None = None) -> bytes:
         body = b"".join(self._chunks)
@@ -39,8 +41,19 @@ class MemoryResponse:
             await asyncio.sleep(0)
             yield chunk
 
+    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+        if self._poured is None:
+            self._poured = self.chunks()
+        async for chunk in self._poured:
+            if into(chunk):
+                return True
+        return False
+
     async def close(self) -> None:
         self.closed = True
+        if self._poured is not None:
+            with suppress(RuntimeError):  # somebody reads it
+                await self._poured.aclose()
 
 
 class MemoryTransport:

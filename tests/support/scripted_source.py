@@ -118,10 +118,11 @@ def end_bookmark(rv: str) -> Event:
 
 @asynccontextmanager
 async def reflecting(
-    script: ScriptedSource, store: Any = None, **options: Any
+    script: ScriptedSource | ListWatch[Unstructured], store: Any = None, **options: Any
 ) -> AsyncIterator[Reflector[Unstructured]]:
     """A reflector of the script that runs inside ``async with``."""
-    reflector = Reflector(script.listwatch, Store() if store is None else store, **options)
+    source = script.listwatch if isinstance(script, ScriptedSource) else script
+    reflector = Reflector(source, Store() if store is None else store, **options)
     task = asyncio.create_task(reflector.run())
     try:
         yield reflector

@@ -100,7 +100,10 @@ class _ProtobufFraming:
             if self._size == self._needed:
                 self._take_joined(frames)
         while end - start >= _LENGTH:
-            stop = start + _LENGTH + self._length(chunk, start)
+            length = _read_length(chunk, start)[0]  # as ``_length`` has it, without the call
+            if length > self._longest:
+                raise too_long(self._longest)
+            stop = start + _LENGTH + length
             if stop > end:
                 self._needed = stop - start
                 break

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 import msgspec
 
 from kinform.client._framing import EventType, Frame
-from kinform.client._wire import wire_for
+from kinform.client._wire import Framing, wire_for
 from kinform.errors import KinformError, StateError, WatchError
 from kinform.objects import Handle
 from kinform.transport import Response
@@ -59,7 +58,8 @@ class Watch(Generic[T]):
         self._response: Response | None = None
         self._left = False
         self._frames: deque[Frame] = deque()
-        self._batches: AsyncGenerator[list[Frame], None] | None = None
+        self._framing: Framing | None = None
+        self._is_over = False
         self._reading = False
         self._broken = ""
 
@@ -79,36 +79,28 @@ class Watch(Generic[T]):
         self._frames.clear()
         if self._response is not None:
             await self._response.close()
-        if self._batches is not None:
-            # Another task may be reading: the closed response has ended its read already.
-            with suppress(RuntimeError):
-                await self._batches.aclose()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> WatchEvent[T]:
         while not self._frames:
-            self._frames.extend(await self._next_batch())
+            if not await self._next_batch():
+                raise StopAsyncIteration
         frame = self._frames.popleft()
         if frame.record is None:
             assert frame.error is not None  # a frame has one or the other
             raise frame.error
         return WatchEvent(frame.type, self._form.over(frame.record))
 
-    async def _next_batch(self) -> list[Frame]:
-        """A batch, not an event, is what the stream is awaited for."""
-        self._opened()
-        if self._reading:
-            raise StateError(f"{self._what}: another task is reading it; each needs its own watch")
+    async def _next_batch(self) -> bool:
+        """Whether there was one. A batch, not an event, is what the stream is awaited for."""
         if self._broken:
+            self._opened()
             raise WatchError(f"{self._what} is over: {self._broken}")
-        if self._batches is None:
-            self._batches = self.batches()
-        self._reading = True
         try:
-            return await anext(self._batches)
-        except StopAsyncIteration:
+            return await self.pour(self._keep)
+        except StateError:
             raise
         except KinformError as error:
             self._broken = str(error)
@@ -117,19 +109,41 @@ class Watch(Generic[T]):
             # The read was inside the stream, and the stream went with it. That is no clean end.
             self._broken = "a read of it was cancelled"
             raise
+
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        """Call ``into`` with the frames of each chunk where it arrives: what an engine does.
+
+        Returns true when ``into`` does: more may follow, for who calls this again. Returns false
+        when the server has ended the watch. Raises as iterating does, but for ApiError and
+        DecodeError, which are in the frames; and whatever ``into`` raises.
+        """
+        response = self._opened()
+        if self._reading:
+            raise StateError(f"{self._what}: another task is reading it; each needs its own watch")
+        if self._is_over:
+            return False
+        if self._framing is None:
+            wire = wire_for(response.headers.get("Content-Type", ""), what=self._what)
+            self._framing = wire.framing(self._max_line)
+        feed, prune = self._framing.feed, self._prune if self._only_metadata else None
+
+        def decode(chunk: bytes) -> bool:
+            frames = feed(chunk)
+            if prune is not None:
+                frames = prune(frames)
+            return bool(frames) and into(frames)
+
+        self._reading = True
+        try:
+            if await response.pour(decode):
+                return True
         finally:
             self._reading = False
-
-    async def batches(self) -> AsyncGenerator[list[Frame], None]:
-        """The frames of each chunk as it arrives: what an engine reads. Raises no ApiError."""
-        response = self._opened()
-        wire = wire_for(response.headers.get("Content-Type", ""), what=self._what)
-        framing = wire.framing(self._max_line)
-        async for chunk in response.chunks():
-            if frames := framing.feed(chunk):
-                yield self._prune(frames)
-        if frames := framing.finish(self._what):
-            yield self._prune(frames)
+        self._is_over = True
+        rest = self._framing.finish(self._what)
+        if prune is not None:
+            rest = prune(rest)
+        return bool(rest) and into(rest)
 
     def _opened(self) -> Response:
         if self._response is None or self._left:
@@ -138,9 +152,13 @@ class Watch(Generic[T]):
             )
         return self._response
 
+    def _keep(self, frames: list[Frame]) -> bool:
+        self._frames.extend(frames)
+        return True
+
     def _prune(self, frames: list[Frame]) -> list[Frame]:
         """Some servers send whole objects to who asked for metadata; per event, so look at each."""
-        return [self._prune_one(frame) for frame in frames] if self._only_metadata else frames
+        return [self._prune_one(frame) for frame in frames]
 
     def _prune_one(self, frame: Frame) -> Frame:
         return frame if frame.record is None else Frame(frame.type, frame.record.only_metadata())

@@ -13,12 +13,18 @@ from kinform.informers.store._table import Table
 
 T = TypeVar("T")
 
+# A member of an enum is looked up in two steps, a global in one: this is once per event.
+_UPDATED, _WATCH = ChangeType.UPDATED, ChangeSource.WATCH
+
 
 class Applying(Generic[T]):
     """Applies what a queue hands out to a table. One writer: the caller sees to that.
 
     Membership of the table decides what a delta means: an update of what is unknown is an
     addition. Another object under a known name is a deletion and an addition.
+
+    Attributes:
+        resource_version: What the last deltas have brought the store to; empty if they did not say.
     """
 
     def __init__(self, table: Table, resting: Resting[T]) -> None:
@@ -26,6 +32,7 @@ class Applying(Generic[T]):
         self._rest = resting.rest
         self._uid = resting.uid
         self._version = resting.version
+        self.resource_version = ""
 
     def apply(self, deltas: Deltas[T], *, initial: bool, unchanged: bool) -> list[Change]:
         """The changes, in the order to be told.
@@ -35,6 +42,7 @@ class Applying(Generic[T]):
             initial: Whether this is the first list.
             unchanged: Whether anybody wants to hear of objects that a list found as they were.
         """
+        self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
             source = ChangeSource.INITIAL if initial else ChangeSource.RELIST
             return self._replace(deltas, source, unchanged)
@@ -57,8 +65,12 @@ class Applying(Generic[T]):
                     changes.append(gone)
                 continue
             entry = self._rest(obj)
+            self.resource_version = self._version(entry) or self.resource_version
             old = table.put(delta.key, entry)
-            self._tell_put(changes.append, delta.key, old, entry, ChangeSource.WATCH, now)
+            if old is not None and self._uid(old) == self._uid(entry):
+                changes.append(Change(_UPDATED, delta.key, _WATCH, old, entry, now))
+                continue
+            self._tell_put(changes.append, delta.key, old, entry, _WATCH, now)
         return changes
 
     def _delete(
@@ -69,6 +81,7 @@ class Applying(Generic[T]):
         if gone.object is not None and not gone.final_state_unknown:
             final = self._rest(gone.object)
             version = self._version(final)
+            self.resource_version = version or self.resource_version
         old = self._table.remove(key, version)
         if old is None and final is None:
             if gone.object is None:

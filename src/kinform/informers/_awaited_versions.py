@@ -21,13 +21,17 @@ class HasVersion(Protocol):
 
 
 class AwaitedVersions:
-    """Who waits for what. The caller sees to it that one thread at a time is in here."""
+    """Who waits for what. The caller sees to it that one thread at a time is in here.
+
+    Attributes:
+        waiting: Those who do; while there is nobody, there is nothing to ``look`` for.
+    """
 
     def __init__(self, informer: str, parts: Sequence[HasVersion]) -> None:
         self._informer = informer
         self._parts = parts
         # Weakly held: who has given up waiting has let go of the latch.
-        self._waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
+        self.waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
         self._is_over = False
 
     def begin(self) -> None:
@@ -37,7 +41,7 @@ class AwaitedVersions:
     def end(self) -> None:
         """The informer has stopped: nothing comes any more, and nobody is to wait for it."""
         self._is_over = True
-        waiting, self._waiting = self._waiting, []
+        waiting, self.waiting = self.waiting, []
         for resource_version, _, reference in waiting:
             latch = reference()
             if latch is not None:
@@ -66,15 +70,13 @@ class AwaitedVersions:
         elif self._is_over:
             raise AlreadyStoppedError(self._why_never(resource_version))
         else:
-            self._waiting.append((resource_version, namespace, weakref.ref(latch)))
+            self.waiting.append((resource_version, namespace, weakref.ref(latch)))
         return latch
 
     def look(self) -> None:
         """A part has come further: set what can be set."""
-        if not self._waiting:
-            return
         still_waiting = []
-        for resource_version, namespace, reference in self._waiting:
+        for resource_version, namespace, reference in self.waiting:
             latch = reference()
             if latch is None:
                 continue
@@ -82,7 +84,7 @@ class AwaitedVersions:
                 latch.set()
             else:
                 still_waiting.append((resource_version, namespace, reference))
-        self._waiting = still_waiting
+        self.waiting = still_waiting
 
     def _why_never(self, resource_version: str) -> str:
         return (

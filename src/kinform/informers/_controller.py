@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable, iscoroutine
 from typing import Generic, TypeVar
 
 import msgspec
@@ -56,7 +57,7 @@ class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 class Controller(Generic[T]):
     """Runs a reflector into a queue, and the queue into a function. Runs once.
 
-    Both in one task: what a batch of the watch puts in is processed before the next is read, so
+    Both in one go: what a batch of the watch puts in is processed before the next is read, so
     the queue is as long as one batch, and who is slow holds back the server and not the memory.
     """
 
@@ -64,9 +65,10 @@ class Controller(Generic[T]):
         self.config = config
         self.name = config.name or config.source.name
         self.queue = config.queue if config.queue is not None else DeltaFIFO(name=self.name)
+        self._processing = _Processing(self.queue, config.process)
         self.reflector = Reflector(
             config.source,
-            _Processing(self.queue, config.process),
+            self._processing,
             name=self.name,
             admission=config.admission,
             resource_version=config.resource_version,
@@ -100,6 +102,7 @@ class Controller(Generic[T]):
             await self.reflector.run()
         finally:
             self.queue.close()
+            self._processing.close()
 
 
 class _Processing(Generic[T]):
@@ -112,6 +115,9 @@ class _Processing(Generic[T]):
         self._process = process
         # The reflector and its resync empty it both: one at a time, or one waits for nothing.
         self._emptying = asyncio.Lock()
+        self._is_emptying = False
+        # What the last ``process`` still has to be waited for.
+        self._owed: Awaitable[object] | None = None
         # The queue's own methods: this stands in the way of nothing.
         self.add = queue.add
         self.update = queue.update
@@ -120,12 +126,48 @@ class _Processing(Generic[T]):
         self.resync = queue.resync
         self.bookmark = queue.bookmark
 
+    def settle(self) -> bool:
+        """Process the events that were put in; whether that is done without waiting for anybody."""
+        if self._owed is not None or self._is_emptying:
+            return False
+        queue = self._queue
+        while (deltas := queue.pop_changes(_BATCH)) is not None:
+            try:
+                result = self._process(deltas)
+            except Exception as error:
+                raise TargetFailedError(str(error)) from error
+            if result is not None and isawaitable(result):
+                self._owed = result
+                return False
+            if not len(queue):
+                return True
+        return not len(queue)
+
     async def room(self) -> None:
         try:
             async with self._emptying:
-                while len(self._queue):
-                    await self._queue.pop(self._process, limit=_BATCH)
+                self._is_emptying = True
+                try:
+                    await self._empty()
+                finally:
+                    self._is_emptying = False
         except Exception as error:
             raise TargetFailedError(str(error)) from error
 
+    async def _empty(self) -> None:
+        while True:
+            if self._owed is not None:
+                owed, self._owed = self._owed, None
+                await owed
+            elif len(self._queue):
+                await self._queue.pop(self._process, limit=_BATCH)
+            else:
+                return
+
     drained = room
+
+    def close(self) -> None:
+        """Nobody waits for anything any more."""
+        if iscoroutine(self._owed):
+            self._owed.close()
+        self._owed = None

@@ -7,9 +7,7 @@ from typing import Generic, TypeVar
 
 from kinform.client._expecting import expect
 from kinform.errors import ConfigError
-from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller
-from kinform.informers.queue._deltas import Deltas, DeltasKind
 from kinform.informers.reflector._vitals import ReflectorStatus, Vitals
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.informers.store._indexer import Indexer
@@ -40,12 +38,6 @@ class Part(Generic[T]):
     @property
     def name(self) -> str:
         return self.source.namespace or ""
-
-    def note_version(self, deltas: Deltas[T]) -> None:
-        """The store has these. Its own version may be that of another part."""
-        version = deltas.resource_version or _last_version(deltas)
-        if version:
-            self.resource_version = version
 
     def status(self) -> ReflectorStatus:
         return self.controller.reflector.status() if self.controller else Vitals().status()
@@ -87,21 +79,6 @@ def expect_source(source: object) -> None:
         meant="a kinform.ListWatch",
         way_out="ListWatch.for_resource(client, Pod) makes one",
     )
-
-
-def _last_version(deltas: Deltas[T]) -> str:
-    """That of the last change that says one; empty if none does."""
-    if deltas.kind is not DeltasKind.CHANGES:
-        return ""
-    for delta in reversed(deltas):
-        obj = delta.object
-        if isinstance(obj, DeletedObject):
-            last = None if obj.final_state_unknown else obj.object
-        else:
-            last = obj
-        if last is not None and last.resource_version:
-            return last.resource_version
-    return ""
 
 
 class _OfNamespace(Generic[T]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -301,8 +301,8 @@ class SharedIndexInformer(ObservedInformer[T]):
 
     # -- what flows --------------------------------------------------------------------------
 
-    async def _process(self, part: Part[T], deltas: Deltas[T]) -> None:
-        """One pop of a queue: into the store first, then to everybody."""
+    def _process(self, part: Part[T], deltas: Deltas[T]) -> Awaitable[None] | None:
+        """One pop of a queue: into the store first, then to everybody; what to wait for then."""
         started = time.monotonic()
         with self._lock:
             is_list = deltas.kind is DeltasKind.REPLACE
@@ -311,10 +311,11 @@ class SharedIndexInformer(ObservedInformer[T]):
                 initial=is_list and not part.synced,
                 unchanged=is_list and self._dispatcher.wants_unchanged,
             )
-            if changes:
-                self._dispatcher.deliver(changes)
-            part.note_version(deltas)
-            self._awaited.look()
+            is_crowded = self._dispatcher.deliver(changes) if changes else False
+            # The part's own: that of the store may be another part's.
+            part.resource_version = self._applying.resource_version or part.resource_version
+            if self._awaited.waiting:
+                self._awaited.look()
             if is_list:
                 self._note_list(part)
             if self._counting.is_wanted:
@@ -324,8 +325,7 @@ class SharedIndexInformer(ObservedInformer[T]):
                     queue_depth=self._queue_depth,
                     seconds=time.monotonic() - started,
                 )
-        if changes and self._dispatcher.is_crowded:
-            await self._dispatcher.room()
+        return self._dispatcher.room() if is_crowded else None
 
     def _note_list(self, part: Part[T]) -> None:
         part.synced = True

@@ -109,7 +109,7 @@ class Handle(ABC):
     @property
     def key(self) -> str:
         """``namespace/name``, or ``name`` if it is cluster-scoped."""
-        return namespace_key(self)
+        return self._record.head.key if self._record is not None else namespace_key(self)
 
     @property
     def uid(self) -> str:

@@ -34,7 +34,7 @@ class AiohttpResponse(ArrivingBody):
         self._protocol = connection.protocol if connection is not None else None
         self._lost = self._protocol.closed if self._protocol is not None else None
         transport = connection.transport if connection is not None else None
-        self._pacing = Pacing(transport) if transport is not None else None
+        self._pacing = Pacing(transport.get_extra_info("socket")) if transport is not None else None
         if self._lost is not None:
             self._lost.add_done_callback(self._end_reading)
 

@@ -6,9 +6,12 @@ import asyncio
 import io
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from kinform.errors import ResponseTooLargeError, StateError, TransportError
 from kinform.transport._gzip import decoder_for
+
+READ_ONCE = "the body of a response can be read only once"
 
 
 class ArrivingBody(ABC):
@@ -23,6 +26,8 @@ class ArrivingBody(ABC):
         self._action = action
         self._deadline = deadline
         self._body_taken = False
+        self._poured: AsyncGenerator[bytes] | None = None
+        self._is_broken_off = False
 
     @property
     @abstractmethod
@@ -39,6 +44,10 @@ class ArrivingBody(ABC):
 
     async def close(self) -> None:
         self._end()
+        if self._poured is not None:
+            # Another task may be reading: its read has been ended already.
+            with suppress(RuntimeError):
+                await self._poured.aclose()
 
     async def read(self, limit: int | None = None) -> bytes:
         declared = self.headers.get("Content-Length", "")
@@ -67,9 +76,24 @@ class ArrivingBody(ABC):
     def chunks(self) -> AsyncGenerator[bytes]:
         return self._pieces(self._arriving if self._deadline is None else self._arriving_in_time)
 
+    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+        if self._poured is None:
+            self._poured = self.chunks()
+        if self._is_broken_off:
+            raise TransportError(f"{self._action}: its reading was broken off before")
+        try:
+            async for piece in self._poured:
+                if into(piece):
+                    return True
+        except BaseException:
+            self._is_broken_off = True  # what comes now is not its end
+            await self._poured.aclose()
+            raise
+        return False
+
     async def _pieces(self, arriving: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[bytes]:
         if self._body_taken:
-            raise StateError("the body of a response can be read only once")
+            raise StateError(READ_ONCE)
         self._body_taken = True
         try:
             decoder = decoder_for(self.headers.get("Content-Encoding"), action=self._action)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -51,6 +51,14 @@ class Response(Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives, in pieces of any size. Raises TransportError if it breaks off."""
+        ...
+
+    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+        """Call ``into`` with each piece as it arrives, until it returns true.
+
+        Returns false at the end of the body; before that, whoever calls it again gets the rest.
+        Raises TransportError if it breaks off, and whatever ``into`` raises.
+        """
         ...
 
     async def close(self) -> None:

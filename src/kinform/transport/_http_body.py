@@ -150,6 +150,13 @@ class Body:
                 continue
             # An event comes in a chunk or two of its own, so what stands between chunks is read
             # here, where it is whole; the rest is rare.
+            if (
+                end - start == 2
+                and data[start:end] == b"\r\n"
+                and self._frame is _NEXT_SIZE
+                and not self._in_trailer
+            ):
+                break  # the next one is still to come, as after most events
             found = None if self._in_trailer else self._frame[0].match(data, start, end)
             if found is None:
                 after = self._take_rare(data, start, end)

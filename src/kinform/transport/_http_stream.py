@@ -8,8 +8,9 @@ sync): TLS records are not joined, and no object is made for each chunk.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 from urllib.parse import SplitResult, urlsplit
 
@@ -28,7 +29,11 @@ _HIGH_WATER = 1 << 20
 
 
 class HttpStream(asyncio.BufferedProtocol):
-    """One connection, one answer. Bytes are taken out by ``next_piece``, by one reader."""
+    """One connection, one answer, one reader, by ``next_piece`` or by ``pour``.
+
+    Attributes:
+        error: What broke it off, if something did.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -42,29 +47,69 @@ class HttpStream(asyncio.BufferedProtocol):
         self._is_paused = False
         self._head: Head | None = None
         self._body: Body | None = None
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
         self._is_over = False
         self._reader: asyncio.Future[None] | None = None
+        self._into: Callable[[bytes], bool] | None = None
+        self._is_enough = False
+        self._refusal: BaseException | None = None
 
     # -- the connection's side ---------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._pacing = Pacing(transport)
+
+    def pace(self, connection: socket.socket, bottom: asyncio.BufferedProtocol) -> None:
+        """Let the connection be read in pieces that are worth it.
+
+        Args:
+            connection: The socket.
+            bottom: Who gets what is read of it: this stream, or what decrypts for it.
+        """
+
+        def read_now() -> None:
+            if self._is_paused:
+                return
+            try:
+                size = connection.recv_into(bottom.get_buffer(-1))
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # It is told once, and the loop has not heard it.
+                self._fail(error)
+                self._drop()
+                return
+            if size:  # the loop hears of the end by itself
+                bottom.buffer_updated(size)
+
+        self._pacing = Pacing(connection, read_now)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Never empty: what cannot be digested yet is a few lines of a head or of framing.
         return self._view[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._filled += nbytes
         if self._pacing is not None:
             self._pacing.read(nbytes)
+        start, end = 0, self._filled + nbytes
         try:
-            self._digest()
+            if self._body is None:
+                start = self._digest_head(end)
+            if self._body is not None:
+                views, start = self._body.take(self._data, self._view, start, end)
+                if views:
+                    self._put(b"".join(views))
+                if self._body.is_over:
+                    self._end()
+                    self._drop()
         except MalformedAnswerError as error:
             self._fail(error)
             self._drop()
+            return
+        self._filled = end - start
+        if start < end and start:
+            # A few bytes of framing: body bytes are always taken.
+            self._data[: end - start] = self._data[start:end]
 
     def eof_received(self) -> bool:
         return False
@@ -83,25 +128,8 @@ class HttpStream(asyncio.BufferedProtocol):
                 ConnectionResetError("the body broke off before its end; the connection was cut")
             )
 
-    def _digest(self) -> None:
-        start = 0
-        if self._body is None:
-            start = self._digest_head()
-        if self._body is not None:
-            views, start = self._body.take(self._data, self._view, start, self._filled)
-            if views:
-                self._put(b"".join(views))
-            if self._body.is_over:
-                self._end()
-                self._drop()
-        left = self._filled - start
-        if left and start:
-            # A few bytes of framing: body bytes are always taken.
-            self._data[:left] = self._data[start : self._filled]
-        self._filled = left
-
-    def _digest_head(self) -> int:
-        head, start = read_head(self._data, self._filled)
+    def _digest_head(self, end: int) -> int:
+        head, start = read_head(self._data, end)
         if head is not None:
             self._body = Body(head)
             self._head = head
@@ -109,6 +137,17 @@ class HttpStream(asyncio.BufferedProtocol):
         return start
 
     def _put(self, piece: bytes) -> None:
+        if self._into is None or self._reader is None or self._reader.done():
+            self._keep(piece)
+            return
+        try:
+            self._is_enough = self._into(piece)
+        except BaseException as error:  # the reader's own, and the reader's to handle
+            self._refusal = error
+        if self._is_enough or self._refusal is not None:
+            self._wake()
+
+    def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)
         self._waiting_size += len(piece)
         if self._waiting_size > _HIGH_WATER and not self._is_paused and self._transport:
@@ -117,8 +156,8 @@ class HttpStream(asyncio.BufferedProtocol):
         self._wake()
 
     def _fail(self, error: BaseException) -> None:
-        if self._error is None and not self._is_over:
-            self._error = error
+        if self.error is None and not self._is_over:
+            self.error = error
             self._wake()
 
     def _end(self) -> None:
@@ -131,6 +170,8 @@ class HttpStream(asyncio.BufferedProtocol):
             reader.set_result(None)
 
     def _drop(self) -> None:
+        if self._pacing is not None:
+            self._pacing.stop()
         # At once: a polite TLS goodbye could outlive the loop that says it.
         if self._transport is not None:
             self._transport.abort()
@@ -148,8 +189,8 @@ class HttpStream(asyncio.BufferedProtocol):
     async def head(self) -> Head:
         """Status and headers. Raises whatever kept them from coming."""
         while self._head is None:
-            if self._error is not None:
-                raise self._error
+            if self.error is not None:
+                raise self.error
             self._reader = self._loop.create_future()
             await self._reader
         return self._head
@@ -160,12 +201,44 @@ class HttpStream(asyncio.BufferedProtocol):
         Raises whatever broke it off, once all that came before has been taken.
         """
         while not self._pieces:
-            if self._error is not None:
-                raise self._error
+            if self.error is not None:
+                raise self.error
             if self._is_over:
                 return b""
             self._reader = self._loop.create_future()
             await self._reader
+        return self._waiting()
+
+    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+        """Call ``into`` with what comes of the body, where and when it comes.
+
+        No task is woken for it, which would take the loop another turn. Returns true when ``into``
+        does, and false at the end of the body.
+
+        Raises whatever ``into`` raises, or broke the body off.
+        """
+        while True:
+            if self._pieces:
+                if into(self._waiting()):
+                    return True
+                continue
+            if self.error is not None:
+                raise self.error
+            if self._is_over:
+                return False
+            self._into, self._is_enough, self._refusal = into, False, None
+            self._reader = self._loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._into = None
+            refusal, self._refusal = self._refusal, None
+            if refusal is not None:
+                raise refusal
+            if self._is_enough:
+                return True
+
+    def _waiting(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         self._waiting_size = 0
         if self._is_paused and self._transport is not None:
@@ -175,9 +248,9 @@ class HttpStream(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Drop the connection, and let a reader know that it was us. Idempotent."""
-        if self._error is None and (self._pieces or not self._is_over):
+        if self.error is None and (self._pieces or not self._is_over):
             # Also when all has come: what is thrown away here must not look like the end.
-            self._error = ConnectionAbortedError("closed while it was being read")
+            self.error = ConnectionAbortedError("closed while it was being read")
         self._pieces.clear()
         self._wake()
         self._drop()
@@ -232,12 +305,13 @@ async def _connect(
             connected = await connected_socket(host, port)
             try:
                 loop = asyncio.get_running_loop()
-                await loop.create_connection(lambda: line or stream, sock=connected)
+                _, bottom = await loop.create_connection(lambda: line or stream, sock=connected)
             except BaseException:
                 connected.close()
                 raise
             if line is not None:
                 await line.handshake()
+            stream.pace(connected, bottom)
             return stream
     except (*CONNECTION_ERRORS, UnicodeError) as error:
         raise not_connected(error, action=action, host=host, port=port) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -31,15 +32,23 @@ _LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
 
 
 class Pacing:
-    """Sets the low-water mark of one connection. Without effect where systems have none."""
+    """Sets the low-water mark of one connection. Without effect where systems have none.
 
-    def __init__(self, transport: asyncio.BaseTransport) -> None:
+    Args:
+        connection: The socket, or what asyncio shows of it; ``None`` if there is none.
+        read: Reads what lies in the socket, if anything does, and tells ``read`` of it. Without
+            it the system is asked to report that, which takes the loop one turn more.
+    """
+
+    def __init__(self, connection: Any, read: Callable[[], object] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._socket: Any = transport.get_extra_info("socket")
+        self._connection = connection
+        self._read_now = read
         self._window_ends = 0.0
         self._bytes = 0
         self._reads = 0
         self._is_busy = False
+        self._is_patient = False
         self._until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -57,11 +66,12 @@ class Pacing:
             if self._bytes < _MUCH and self._reads < _MANY_READS:
                 return
             self._is_busy = True
-        if self._socket is None or _LOW_WATER is None:
+        if self._connection is None or _LOW_WATER is None:
             return
         self._until = now + _PATIENCE
+        if not self._is_patient:
+            self._set_patient(True)
         if self._timer is None:
-            self._set_low_water(_WORTH_WAITING_FOR)
             self._timer = self._loop.call_at(self._until, self._look)
 
     def _was_busy(self) -> bool:
@@ -73,17 +83,28 @@ class Pacing:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._set_low_water(1)
+        if self._is_patient:
+            self._set_patient(False)
 
     def _look(self) -> None:
         if self._loop.time() < self._until:
             self._timer = self._loop.call_at(self._until, self._look)
             return
         self._timer = None
-        # What lies there is reported at once.
-        self._set_low_water(1)
+        if self._read_now is not None:
+            self._read_now()
+        if self._is_patient and not self._is_due:
+            # Nothing lay there, or it is not much any more. The next is reported at once.
+            self._set_patient(False)
 
-    def _set_low_water(self, size: int) -> None:
+    @property
+    def _is_due(self) -> bool:
+        return self._timer is not None
+
+    def _set_patient(self, patient: bool) -> None:
         assert _LOW_WATER is not None
+        self._is_patient = patient
         with suppress(OSError):  # it is closed, or the system will not have it
-            self._socket.setsockopt(socket.SOL_SOCKET, _LOW_WATER, size)
+            self._connection.setsockopt(
+                socket.SOL_SOCKET, _LOW_WATER, _WORTH_WAITING_FOR if patient else 1
+            )

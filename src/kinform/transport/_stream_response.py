@@ -6,7 +6,8 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 
-from kinform.transport._arriving import ArrivingBody
+from kinform.errors import StateError
+from kinform.transport._arriving import READ_ONCE, ArrivingBody
 from kinform.transport._connection_errors import CONNECTION_ERRORS
 from kinform.transport._http_body import Head, MalformedAnswerError
 from kinform.transport._http_stream import HttpStream, broken
@@ -30,6 +31,11 @@ class StreamResponse(ArrivingBody):
         self._closed = False
         self._pid = os.getpid()
         self._head = head
+        # Then what comes can be handed on where it comes: nothing is to be undone, and no clock
+        # to be watched.
+        encoding = head.headers.get("Content-Encoding", "identity")
+        self._comes_as_it_is = encoding == "identity" and deadline is None
+        self._is_pouring = False
 
     @property
     def status(self) -> int:
@@ -41,14 +47,35 @@ class StreamResponse(ArrivingBody):
 
     def __del__(self) -> None:
         # The connection would live on without us: the loop knows it. In a fork it is the parent's.
-        if not self._closed and self._pid == os.getpid() and self._stream.is_connected:
+        if self._closed or self._pid != os.getpid() or not self._stream.is_connected:
+            return
+        # Who has begun to read and lets go has seen enough; one that nobody read was forgotten.
+        if not self._body_taken:
             warnings.warn(
                 f"{self._action}: the response was not closed",
                 ResourceWarning,
                 stacklevel=2,
                 source=self,
             )
-            self._stream.close_from_anywhere()
+        self._stream.close_from_anywhere()
+
+    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+        if self._poured is not None or not self._comes_as_it_is:
+            return await super().pour(into)
+        if self._body_taken and not self._is_pouring:
+            raise StateError(READ_ONCE)
+        self._body_taken = self._is_pouring = True
+        goes_on = False
+        try:
+            goes_on = await self._stream.pour(into)
+        except (MalformedAnswerError, *CONNECTION_ERRORS) as error:
+            if error is not self._stream.error:
+                raise  # of who takes it
+            raise broken(error, action=self._action) from error
+        finally:
+            if not goes_on:
+                self._end()
+        return goes_on
 
     async def _arriving(self) -> bytes:
         try:

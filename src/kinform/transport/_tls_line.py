@@ -41,7 +41,8 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname=server_hostname
         )
-        self._decrypt: Any = self._tls.read
+        # What ``SSLObject.read`` calls, without its frame: that is three calls per event.
+        self._decrypt: Any = getattr(self._tls, "_sslobj", self._tls).read
         self._view = memoryview(bytearray(_ENCRYPTED))
         self._below: asyncio.Transport | None = None
         self._shaken: asyncio.Future[None] = self._loop.create_future()
@@ -131,7 +132,8 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
             self._fail(error)
         if filled:
             self._above.buffer_updated(filled)
-        self._flush()
+        if self._outgoing.pending:
+            self._flush()
 
     def _flush(self) -> None:
         if self._outgoing.pending and not self.is_closing():

@@ -109,6 +109,16 @@ def test_a_source_can_be_asked_by_hand(
     assert (source.form, source.resource, source.namespace) == (Unstructured, MAPS, "default")
 
 
+def test_a_source_of_callables_can_be_asked_by_hand_too() -> None:
+    feed = Feed()
+    feed.add("b")
+    feed.close()
+    with ListWatch(feed.list, feed.watch).watch(ListOptions()) as batches:
+        frames = [frame for batch in batches for frame in batch]
+
+    assert [frame.record.head.name for frame in frames if frame.record] == ["b"]
+
+
 def test_a_source_of_the_other_side_is_refused_by_name() -> None:
     theirs: Any = informers.ListWatch(lambda options: [], lambda options: [])
     for make in (SharedIndexInformer, blocking.Informer):

@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from kinform.api import GVK, GVR, ListOptions
-from kinform.client import Client, EventType, Watch
+from kinform.client import Client, EventType, Frame, Watch
 from kinform.errors import (
     ConfigError,
     DecodeError,
@@ -24,6 +24,7 @@ from kinform.errors import (
 from kinform.objects import Unstructured
 from tests.support.answers import event, json_answer, pod, status, text_answer, watch_answer
 from tests.support.memory_transport import MemoryTransport
+from tests.support.pouring import all_poured, next_poured
 from tests.support.scripted_server import (
     LAST_CHUNK,
     WATCH_HEAD,
@@ -162,7 +163,7 @@ async def test_batches_give_errors_as_data(memory: MemoryTransport, client: Clie
     lines = event("ADDED", pod("a")) + b"rubbish\n" + event("ERROR", status(410, "Expired"))
     memory.on(PATH, watch_answer(lines))
     async with client.watch(PODS) as watch:
-        (batch,) = [frames async for frames in watch.batches()]
+        (batch,) = await all_poured(watch.pour)
     assert [frame.type for frame in batch] == ["ADDED", "ERROR", "ERROR"]
     assert [type(frame.error) for frame in batch] == [type(None), DecodeError, ExpiredError]
     assert batch[1].payload == b"rubbish"
@@ -193,7 +194,7 @@ async def test_a_watch_outside_async_with_says_how_to_use_it(
     with pytest.raises(StateError, match="async with"):
         await anext(watch)
     with pytest.raises(StateError, match="async with"):
-        await anext(watch.batches())
+        await watch.pour(lambda frames: True)
 
 
 async def test_trying_too_early_does_not_spoil_the_watch(
@@ -234,6 +235,134 @@ async def test_a_refused_watch_raises_before_it_is_entered(
     with pytest.raises(kind):
         async with client.watch(PODS, resource_version="1"):
             pytest.fail("it was refused")
+
+
+# -- poured ----------------------------------------------------------------------------------
+
+
+def names_in(frames: list[Frame] | None) -> list[str]:
+    return [frame.record.head.name for frame in frames or () if frame.record]
+
+
+async def test_each_chunk_pours_its_frames_and_the_rest_is_for_who_comes_next(
+    memory: MemoryTransport, client: Client
+) -> None:
+    lines = {name: event("ADDED", pod(name)) for name in "abc"}
+    memory.on(PATH, watch_answer(lines["a"] + lines["b"], lines["c"][:20], lines["c"][20:]))
+    async with client.watch(PODS) as watch:
+        assert names_in(await next_poured(watch.pour)) == ["a", "b"]
+        assert [names_in(frames) for frames in await all_poured(watch.pour)] == [["c"]]
+        assert await all_poured(watch.pour) == []
+
+
+@pytest.mark.parametrize("enough", [False, True])
+async def test_a_last_line_without_its_end_pours_once(
+    memory: MemoryTransport, client: Client, enough: bool
+) -> None:
+    memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b")).rstrip()))
+    async with client.watch(PODS) as watch:
+        assert names_in(await next_poured(watch.pour)) == ["a"]
+        got: list[str] = []
+
+        def take(frames: list[Frame]) -> bool:
+            got.extend(names_in(frames))
+            return enough
+
+        assert await watch.pour(take) is enough
+        assert got == ["b"]
+        assert await all_poured(watch.pour) == []
+        assert await names(watch) == []
+
+
+async def test_an_end_inside_a_line_is_an_error_for_who_pours(
+    memory: MemoryTransport, client: Client
+) -> None:
+    memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b"))[:-10]))
+    got: list[str] = []
+
+    def take(frames: list[Frame]) -> bool:
+        got.extend(names_in(frames))
+        return False
+
+    async with client.watch(PODS) as watch:
+        with pytest.raises(WatchError, match="ended inside an event"):
+            await watch.pour(take)
+    assert got == ["a"]
+
+
+@pytest.mark.parametrize("rest", [b"", b"\n"])
+async def test_a_watch_of_metadata_pours_metadata_whatever_the_server_sends(
+    memory: MemoryTransport, client: Client, rest: bytes
+) -> None:
+    whole = [event("ADDED", pod(name, spec={"nodeName": "n"})) for name in "ab"]
+    memory.on(PATH, watch_answer(whole[0], whole[1].rstrip() + rest))
+    async with client.metadata.watch(PODS) as watch:
+        batches = await all_poured(watch.pour)
+    records = [frame.record for frames in batches for frame in frames]
+    assert [record.head.name for record in records if record] == ["a", "b"]
+    assert [record.gvk.kind for record in records if record] == ["PartialObjectMetadata"] * 2
+    assert not any(b"nodeName" in record.payload for record in records if record)
+
+
+async def test_what_who_takes_the_frames_raises_is_raised(
+    memory: MemoryTransport, client: Client
+) -> None:
+    memory.on(PATH, watch_answer(event("ADDED", pod("a"))))
+
+    def refuse(frames: list[Frame]) -> bool:
+        raise LookupError("not this one")
+
+    async with client.watch(PODS) as watch:
+        with pytest.raises(LookupError, match="not this one"):
+            await watch.pour(refuse)
+
+
+async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_again(
+    memory: MemoryTransport, client: Client
+) -> None:
+    memory.on(PATH, watch_answer(*[event("ADDED", pod(name)) for name in "abcd"]))
+    async with client.watch(PODS) as watch:
+        assert names_in(await next_poured(watch.pour)) == ["a"]
+        assert (await anext(watch)).object.name == "b"
+        assert names_in(await next_poured(watch.pour)) == ["c"]
+        assert await names(watch) == ["d"]
+        assert await names(watch) == []
+
+
+async def test_frames_pour_where_they_arrive_over_a_connection(
+    server: ScriptedServer, http_client: Client
+) -> None:
+    """Each of them is sent when the one before has poured, and nobody was woken in between."""
+    told = [asyncio.Event() for _ in range(3)]
+    lines = [chunk(event("ADDED", pod(name))) for name in "abc"]
+    server.script(WATCH_HEAD, told[0], lines[0], told[1], lines[1], told[2], lines[2], LAST_CHUNK)
+    got: list[str] = []
+    tasks: list[object] = []
+
+    def take(frames: list[Frame]) -> bool:
+        got.extend(names_in(frames))
+        tasks.append(asyncio.current_task())
+        if len(got) < 3:
+            told[len(got)].set()
+        return False
+
+    async with http_client.watch(PODS) as watch:
+        task = asyncio.create_task(watch.pour(take))
+        await asyncio.sleep(0)
+        told[0].set()
+        assert await asyncio.wait_for(task, 5) is False
+    assert got == ["a", "b", "c"]
+    assert tasks == [None] * 3
+
+
+async def test_a_line_that_is_too_long_ends_who_pours_and_drops_the_connection(
+    server: ScriptedServer,
+) -> None:
+    server.script(WATCH_HEAD, *[chunk(b"x" * 1000)] * 20, Hold())
+    async with Client(server.config, max_body_size=10_000) as client, client.watch(PODS) as watch:
+        with pytest.raises(WatchError, match="longer than 10000 bytes"):
+            await all_poured(watch.pour)
+        await asyncio.wait_for(server.received[0].dropped.wait(), 5)
 
 
 # -- over real sockets -----------------------------------------------------------------------

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 import pytest
 
+from kinform.client import EventType, Frame
 from kinform.errors import AlreadyStartedError
 from kinform.informers import (
     Controller,
@@ -20,7 +23,10 @@ from kinform.informers import (
 )
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
+from tests.support.answers import pod
+from tests.support.held_source import HeldSource, added, modified
 from tests.support.informer_sources import QUICK, LoggedSource
+from tests.support.objects import record_of
 from tests.support.running import running
 from tests.support.waiting import wait_until
 
@@ -37,9 +43,13 @@ class Taking:
         self.lines += [f"{delta.type.value} {delta.key}" for delta in deltas]
 
 
-def config(source: LoggedSource, process: Any, **more: Any) -> ControllerConfig[Unstructured]:
+def config(
+    source: LoggedSource | HeldSource, process: Any, **more: Any
+) -> ControllerConfig[Unstructured]:
     return ControllerConfig(
-        source=source.list_watch(), process=process, **{"options": QUICK, **more}
+        source=source.list_watch() if isinstance(source, LoggedSource) else source,
+        process=process,
+        **{"options": QUICK, **more},
     )
 
 
@@ -154,3 +164,184 @@ async def test_it_tells_of_failures_under_its_own_name() -> None:
         await controller.has_synced
 
     assert [failure.name for failure in failures] == ["mine"]
+
+
+# -- where a batch arrives ---------------------------------------------------------------------
+
+
+class Slow:
+    """Takes deltas, and is done with events only when the test lets it be."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.gate = asyncio.Event()
+        self.owed: list[Coroutine[Any, Any, None]] = []
+
+    def __call__(self, deltas: Deltas[Unstructured]) -> Awaitable[None] | None:
+        if deltas.kind is not DeltasKind.CHANGES:
+            return None
+        names = " ".join(f"{delta.key}@{_version(delta.object)}" for delta in deltas)
+        self.steps.append(f"begin {names}")
+        self.owed.append(self._finish(names))
+        return self.owed[-1]
+
+    async def _finish(self, names: str) -> None:
+        await self.gate.wait()
+        self.steps.append(f"end {names}")
+
+
+def _version(obj: Any) -> str:
+    assert isinstance(obj, Unstructured)
+    return obj.resource_version
+
+
+async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
+    source, taking = HeldSource("a"), Taking()
+    controller = Controller(config(source, taking))
+    async with running(controller):
+        batches = await source.awaited()
+        for rv, name in enumerate("bcd", start=11):
+            assert not batches.give(added(name, str(rv)))
+            assert taking.lines[-1] == f"ADDED default/{name}"
+            assert len(controller.queue) == 0
+            assert controller.last_sync_resource_version == str(rv)
+    assert taking.lines == ["REPLACED default/a", *(f"ADDED default/{name}" for name in "bcd")]
+
+
+async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_other() -> None:
+    source, taking = HeldSource("a"), Taking()
+    async with running(Controller(config(source, taking))):
+        batches = await source.awaited()
+        assert not batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
+    assert taking.kinds[1:] == [DeltasKind.CHANGES] * 2
+    assert taking.lines[1:] == ["UPDATED default/a", "UPDATED default/a", "ADDED default/b"]
+
+
+async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:
+    source, taking = HeldSource("a"), Taking()
+    bookmark = Frame(EventType.BOOKMARK, record_of(pod("", rv="12")))
+    controller = Controller(config(source, taking))
+    async with running(controller):
+        batches = await source.awaited()
+        assert batches.give(added("b", "11"), bookmark)
+        await source.awaited()
+        assert len(controller.queue) == 0
+    assert taking.kinds == [DeltasKind.REPLACE, DeltasKind.CHANGES, DeltasKind.BOOKMARK]
+
+
+async def test_what_has_to_be_waited_for_is_before_anything_else_is_processed_or_read() -> None:
+    source, slow = HeldSource("a"), Slow()
+    controller = Controller(config(source, slow))
+    async with running(controller):
+        batches = await source.awaited()
+        assert batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert slow.steps == ["begin default/a@11"]
+        assert not batches.is_awaited
+        slow.gate.set()
+        await source.awaited()
+    assert slow.steps == [
+        "begin default/a@11",
+        "end default/a@11",
+        "begin default/a@12 default/b@13",
+        "end default/a@12 default/b@13",
+    ]
+
+
+@virtual_time
+async def test_a_resync_does_not_overtake_what_is_waited_for() -> None:
+    source, slow = HeldSource("a"), Slow()
+    synced: list[int] = []
+
+    def process(deltas: Deltas[Unstructured]) -> Awaitable[None] | None:
+        if deltas.kind is DeltasKind.RESYNC:
+            synced.append(len(slow.steps))
+        return slow(deltas)
+
+    controller = Controller(config(source, process, full_resync_period=10.0))
+    async with running(controller):
+        batches = await source.awaited()
+        assert batches.give(added("b", "11"))
+        await asyncio.sleep(35)
+        assert (slow.steps, synced) == (["begin default/b@11"], [])
+        slow.gate.set()
+        await source.awaited()
+    assert slow.steps == ["begin default/b@11", "end default/b@11"]
+    assert synced == [2] * len(synced)
+    assert synced
+
+
+@virtual_time
+async def test_a_batch_that_arrives_in_a_resync_waits_for_its_end() -> None:
+    source = HeldSource("a")
+    gate = asyncio.Event()
+    steps: list[str] = []
+
+    async def process(deltas: Deltas[Unstructured]) -> None:
+        steps.append(f"begin {deltas.kind}")
+        if deltas.kind is DeltasKind.RESYNC:
+            await gate.wait()
+        steps.append(f"end {deltas.kind}")
+
+    async with running(Controller(config(source, process, full_resync_period=10.0))):
+        batches = await source.awaited()
+        await asyncio.sleep(11)
+        assert batches.give(added("b", "11"))
+        await asyncio.sleep(1)
+        assert steps[2:] == ["begin RESYNC"]
+        gate.set()
+        await source.awaited()
+    assert steps[2:] == ["begin RESYNC", "end RESYNC", "begin CHANGES", "end CHANGES"]
+
+
+async def test_what_nobody_waits_for_any_more_is_closed_at_the_end() -> None:
+    source, slow = HeldSource("a"), Slow()
+    async with running(Controller(config(source, slow))) as task:
+        batches = await source.awaited()
+        assert batches.give(added("b", "11"))
+        task.cancel()  # before anybody could begin to wait
+    assert task.cancelled()
+    (owed,) = slow.owed
+    assert inspect.getcoroutinestate(owed) == inspect.CORO_CLOSED
+
+
+async def test_what_is_being_waited_for_at_the_end_is_cancelled() -> None:
+    source, slow = HeldSource("a"), Slow()
+    async with running(Controller(config(source, slow))) as task:
+        batches = await source.awaited()
+        batches.give(added("b", "11"))
+        await asyncio.sleep(0.01)
+        task.cancel()
+    assert task.cancelled()
+    assert slow.steps == ["begin default/b@11"]
+    (owed,) = slow.owed
+    assert inspect.getcoroutinestate(owed) == inspect.CORO_CLOSED
+
+
+@pytest.mark.parametrize("error", [LookupError("b"), OSError("b"), TimeoutError("b")])
+@pytest.mark.parametrize("colour", ["sync", "async"])
+async def test_what_the_function_raises_where_a_batch_arrives_ends_the_controller(
+    colour: str, error: Exception
+) -> None:
+    source = HeldSource("a")
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    def process(deltas: Deltas[Unstructured]) -> Awaitable[None] | None:
+        if deltas.kind is not DeltasKind.CHANGES:
+            return None
+        if colour == "async":
+            return fail()
+        raise error
+
+    controller = Controller(config(source, process))
+    async with running(controller) as task:
+        batches = await source.awaited()
+        assert batches.give(added("b", "11"))
+        with pytest.raises(type(error)) as caught:
+            await asyncio.wait_for(asyncio.shield(task), 5)
+    assert caught.value is error
+    assert controller.queue.is_closed

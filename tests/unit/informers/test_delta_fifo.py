@@ -173,6 +173,134 @@ async def test_what_is_no_event_comes_alone(put: Callable[[DeltaFIFO[Unstructure
     assert kinds[1] == kinds[2] != DeltasKind.CHANGES
 
 
+# -- without waiting ---------------------------------------------------------------------------
+
+
+async def test_changes_can_be_popped_at_once_up_to_the_limit_and_no_two_of_one_key() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    for name, rv in [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("d", 5)]:
+        fifo.update(obj(name, rv))
+    found = [fifo.pop_changes(3) for _ in range(4)]
+    assert [told(each) if each is not None else None for each in found] == [
+        ["UPDATED a 1", "UPDATED b 2", "UPDATED c 3"],
+        ["UPDATED d 4"],
+        ["UPDATED d 5"],
+        None,
+    ]
+    assert found[0] is not None
+    assert found[0].kind is DeltasKind.CHANGES
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda fifo: fifo.replace([obj("x")]),
+        lambda fifo: fifo.resync(),
+        lambda fifo: fifo.bookmark("5"),
+    ],
+    ids=["replace", "resync", "bookmark"],
+)
+async def test_what_is_no_event_is_not_popped_at_once_nor_overtaken(
+    put: Callable[[DeltaFIFO[Unstructured]], None],
+) -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO(known_objects=Known())
+    fifo.add(obj("a"))
+    put(fifo)
+    fifo.add(obj("b"))
+    first = fifo.pop_changes(100)
+    assert first is not None
+    assert told(first) == ["ADDED a 1"]
+    assert fifo.pop_changes(100) is None
+    assert len(fifo) == 2
+    await fifo.pop(keep)
+    last = fifo.pop_changes(100)
+    assert last is not None
+    assert told(last) == ["ADDED b 1"]
+
+
+@pytest.mark.parametrize("first", ["event", "list"])
+async def test_nothing_is_popped_at_once_while_another_is_being_processed(first: str) -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    fifo.replace([obj("a")]) if first == "list" else fifo.add(obj("a"))
+    fifo.add(obj("b"))
+    go_on = asyncio.Event()
+
+    async def process(deltas: Deltas[Unstructured]) -> None:
+        await go_on.wait()
+
+    popping = asyncio.ensure_future(fifo.pop(process))
+    await asyncio.sleep(0)
+    assert fifo.pop_changes(100) is None
+    go_on.set()
+    await popping
+    found = fifo.pop_changes(100)
+    assert found is not None
+    assert told(found) == ["ADDED b 1"]
+
+
+async def test_a_pop_that_was_cancelled_or_failed_is_not_under_way_any_more() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    for name in "abc":
+        fifo.add(obj(name))
+
+    async def hang(deltas: Deltas[Unstructured]) -> None:
+        await asyncio.Event().wait()
+
+    def fail(deltas: Deltas[Unstructured]) -> None:
+        assert fifo.pop_changes(1) is None
+        raise ValueError("no")
+
+    popping = asyncio.ensure_future(fifo.pop(hang))
+    await asyncio.sleep(0)
+    popping.cancel()
+    await asyncio.wait([popping])
+    with pytest.raises(ValueError, match="no"):
+        await fifo.pop(fail)
+    found = fifo.pop_changes(100)
+    assert found is not None
+    assert told(found) == ["ADDED c 1"]
+
+
+async def test_a_pop_that_waits_goes_on_waiting_when_its_entry_is_popped_at_once() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    popping = asyncio.ensure_future(fifo.pop(keep))
+    await asyncio.sleep(0)
+    fifo.add(obj("a"))
+    fifo.pop_changes(1)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not popping.done()
+    fifo.add(obj("b"))
+    assert told(await asyncio.wait_for(popping, 5)) == ["ADDED b 1"]
+
+
+async def test_popping_at_once_makes_room_for_who_waits_for_it() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
+    fifo.add(obj("a"))
+    waiting = [asyncio.ensure_future(each) for each in (fifo.room(), fifo.drained())]
+    await asyncio.sleep(0)
+    fifo.pop_changes(1)
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+
+
+async def test_what_was_popped_at_once_is_remembered_too() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    fifo.add(obj("a", 1))
+    fifo.pop_changes(1)
+    fifo.resync()
+    assert await pop_all(fifo) == [["SYNC a 1"]]
+
+
+async def test_a_closed_queue_hands_out_at_once_what_it_has() -> None:
+    fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
+    fifo.add(obj("a"))
+    fifo.close()
+    found = fifo.pop_changes(1)
+    assert found is not None
+    assert told(found) == ["ADDED a 1"]
+    assert fifo.pop_changes(1) is None
+
+
 # -- lists and resyncs -------------------------------------------------------------------------
 
 

@@ -39,6 +39,7 @@ from tests.support.answers import (
 )
 from tests.support.memory_transport import MemoryTransport
 from tests.support.objects import record_of
+from tests.support.pouring import all_poured, next_poured
 
 PODS = GVR("", "v1", "pods")
 PATH = "/api/v1/pods"
@@ -85,7 +86,7 @@ async def page_of(source: ListWatch[Unstructured]) -> ObjectList[Unstructured]:
 
 async def frames_of(source: ListWatch[Any]) -> list[Frame]:
     async with source.watch(ListOptions()) as batches:
-        return [frame async for batch in batches for frame in batch]
+        return [frame for batch in await all_poured(batches.pour) for frame in batch]
 
 
 def told(frames: list[Frame]) -> list[str]:
@@ -325,7 +326,7 @@ async def test_an_event_may_have_any_of_these_shapes(one: Any) -> None:
 async def test_a_batch_stays_together_and_an_empty_one_is_none() -> None:
     source = sending([("ADDED", pod("a")), ("MODIFIED", pod("b"))], [], ("DELETED", pod("c")))
     async with source.watch(ListOptions()) as batches:
-        found = [told(batch) async for batch in batches]
+        found = [told(batch) for batch in await all_poured(batches.pour)]
     assert found == [["ADDED default/a", "MODIFIED default/b"], ["DELETED default/c"]]
 
 
@@ -403,7 +404,7 @@ async def test_leaving_closes_an_async_generator() -> None:
             steps.append("closed")
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await anext(batches)
+        await next_poured(batches.pour)
     assert steps == ["closed"]
 
 
@@ -486,12 +487,12 @@ async def test_a_watch_that_blocks_is_read_in_a_thread() -> None:
     found: list[str] = []
     async with watching(watch).watch(ListOptions()) as batches:
         for name in "abc":
-            waiting = asyncio.ensure_future(anext(batches))
+            waiting = asyncio.ensure_future(next_poured(batches.pour))
             await asyncio.sleep(0)
             coming.put(("ADDED", pod(name)))
-            found += told(await waiting)
+            found += told(await waiting or [])
         coming.put(None)
-        assert [batch async for batch in batches] == []
+        assert await all_poured(batches.pour) == []
     assert found == ["ADDED default/a", "ADDED default/b", "ADDED default/c"]
 
 
@@ -515,7 +516,7 @@ async def test_leaving_closes_a_generator_in_its_thread() -> None:
             closed.set()
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await anext(batches)
+        await next_poured(batches.pour)
     assert closed.is_set()
     assert "watch of pods" not in {thread.name for thread in threading.enumerate()}
 
@@ -560,7 +561,7 @@ async def test_an_iterator_that_cannot_be_stopped_is_left_behind_with_a_word(
         go_on.wait()
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await anext(batches)
+        await next_poured(batches.pour)
     assert "watch of pods" in caplog.text
     (thread,) = [each for each in threading.enumerate() if each.name == "watch of pods"]
     assert thread.daemon
@@ -607,9 +608,9 @@ async def test_a_watch_that_breaks_gives_what_came_before(colour: str) -> None:
 
     source = watching(sync_watch if colour == "sync" else async_watch)
     async with source.watch(ListOptions()) as batches:
-        assert told(await anext(batches)) == ["ADDED default/a"]
+        assert told(await next_poured(batches.pour) or []) == ["ADDED default/a"]
         with pytest.raises(TransportError, match="boom") as caught:
-            await anext(batches)
+            await next_poured(batches.pour)
     assert isinstance(caught.value.__cause__, ConnectionResetError)
 
 

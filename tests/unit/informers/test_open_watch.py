@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
 from kinform.client import EventType, Frame
 from kinform.errors import TransportError, WatchSilenceError
 from kinform.informers.reflector._open_watch import Cadence, OpenWatch
+from kinform.informers.sources._watch_shapes import Batches
 from kinform.testing import virtual_time
 from tests.support.changes import record
+from tests.support.pouring import all_poured, next_poured
 
 FRAME = Frame(EventType.ADDED, record("a"))
 STAY = 1e6
 
 
-class Stream:
+class Stream(Batches):
     """Waits, and then gives a frame, for each of its ``pauses``."""
 
     def __init__(self, *pauses: float, error: Exception | None = None) -> None:
-        self._pauses = pauses
+        self._pauses = deque(pauses)
         self._error = error
         self.closed = 0
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[AsyncIterator[list[Frame]]]:
+    async def opened(self) -> AsyncIterator[Batches]:
         try:
-            yield self._batches()
+            yield self
         finally:
             self.closed += 1
             if self._error is not None:
                 raise self._error
 
-    async def _batches(self) -> AsyncIterator[list[Frame]]:
-        for pause in self._pauses:
-            await asyncio.sleep(pause)
-            yield [FRAME]
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        while self._pauses:
+            await asyncio.sleep(self._pauses.popleft())
+            if into([FRAME]):
+                return True
+        return False
 
 
 async def opened(
@@ -53,6 +59,10 @@ async def opened(
     )
     await watch.open()
     return watch
+
+
+async def next_batch(watch: OpenWatch, longest_silence: float | None = None) -> list[Frame] | None:
+    return await next_poured(partial(watch.pour, longest_silence=longest_silence))
 
 
 def test_nothing_is_known_of_a_server_before_two_bookmarks() -> None:
@@ -81,10 +91,35 @@ def test_each_false_alarm_doubles_the_patience_until_a_bookmark_comes() -> None:
 @virtual_time
 async def test_batches_come_as_they_come_and_none_when_the_server_ends_it() -> None:
     watch = await opened(Stream(1, 2))
-    assert await watch.next_batch() == [FRAME]
-    assert await watch.next_batch() == [FRAME]
-    assert await watch.next_batch() is None
+    assert await next_batch(watch) == [FRAME]
+    assert await next_batch(watch) == [FRAME]
+    assert await next_batch(watch) is None
     assert watch.age == pytest.approx(3)
+    await watch.close()
+
+
+@virtual_time
+async def test_one_wait_takes_all_the_batches_that_it_is_not_told_to_stop_at() -> None:
+    watch = await opened(Stream(1, 2, 3))
+    assert await all_poured(watch.pour) == [[FRAME], [FRAME], [FRAME]]
+    assert watch.age == pytest.approx(6)
+    await watch.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LookupError("not this"), TimeoutError("not this")],
+    ids=["refusal", "timeout"],
+)
+@virtual_time
+async def test_what_who_takes_it_raises_is_raised_and_no_silence(error: Exception) -> None:
+    watch = await opened(Stream(1, STAY))
+
+    def refuse(batch: list[Frame]) -> bool:
+        raise error
+
+    with pytest.raises(type(error), match="not this"):
+        await watch.pour(refuse)
     await watch.close()
 
 
@@ -93,36 +128,63 @@ async def test_what_was_given_back_comes_first() -> None:
     watch = await opened(Stream(1))
     other = Frame(EventType.DELETED, record("b"))
     watch.give_back([other])
-    assert await watch.next_batch() == [other]
-    assert await watch.next_batch() == [FRAME]
+    assert await next_batch(watch) == [other]
+    assert await next_batch(watch) == [FRAME]
+    await watch.close()
+
+
+@virtual_time
+async def test_what_was_given_back_and_what_follows_come_in_one_wait() -> None:
+    watch = await opened(Stream(1))
+    other = Frame(EventType.DELETED, record("b"))
+    watch.give_back([other])
+    assert await all_poured(watch.pour) == [[other], [FRAME]]
+    assert await all_poured(watch.pour) == []
     await watch.close()
 
 
 @virtual_time
 async def test_a_limit_on_silence_is_kept_to_the_second() -> None:
     watch = await opened(Stream(29, STAY))
-    assert await watch.next_batch(30) == [FRAME]
+    assert await next_batch(watch, 30) == [FRAME]
     with pytest.raises(WatchSilenceError, match="pods"):
-        await watch.next_batch(30)
+        await next_batch(watch, 30)
     assert watch.age == pytest.approx(59)
+    await watch.close()
+
+
+@virtual_time
+async def test_each_batch_begins_the_silence_anew_within_one_wait_too() -> None:
+    watch = await opened(Stream(29, 29, 29, STAY))
+    heard: list[float] = []
+
+    def hear(batch: list[Frame]) -> bool:
+        heard.append(watch.age)
+        return False
+
+    with pytest.raises(WatchSilenceError, match="did not come in time"):
+        await watch.pour(hear, 30)
+    assert heard == pytest.approx([29, 58, 87])
+    assert watch.age == pytest.approx(117)
     await watch.close()
 
 
 @pytest.mark.parametrize("limit", [0.0, -5.0])
 @virtual_time
 async def test_a_limit_that_has_passed_is_no_missing_limit(limit: float) -> None:
-    watch = await opened(Stream(0))
+    watch = await opened(Stream(1))
     with pytest.raises(WatchSilenceError):
-        await watch.next_batch(limit)
+        await next_batch(watch, limit)
+    assert watch.age == pytest.approx(0)
     await watch.close()
 
 
 @virtual_time
 async def test_a_server_that_does_not_end_a_watch_in_time_is_taken_for_dead() -> None:
     watch = await opened(Stream(300, STAY), lifetime=330)
-    await watch.next_batch()
+    await next_batch(watch)
     with pytest.raises(WatchSilenceError, match="did not end it"):
-        await watch.next_batch()
+        await next_batch(watch)
     assert watch.age == pytest.approx(330)
     await watch.close()
 
@@ -138,10 +200,35 @@ async def test_the_pulse_is_learned_from_bookmarks_and_kept_for_the_next_watch()
 
     following = await opened(Stream(STAY), cadence=cadence)
     with pytest.raises(WatchSilenceError, match="did not come in time"):
-        await following.next_batch()
+        await next_batch(following)
     assert following.age == pytest.approx(60)
     assert cadence.longest_silence == 120
     await following.close()
+
+
+@virtual_time
+async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> None:
+    cadence = Cadence()
+    watch = await opened(Stream(10, 20, STAY), cadence=cadence)
+
+    def hear(batch: list[Frame]) -> bool:
+        watch.heard_bookmark()
+        return False
+
+    with pytest.raises(WatchSilenceError, match="did not come in time"):
+        await watch.pour(hear)
+    assert watch.age == pytest.approx(30 + 3 * 20)
+    assert cadence.longest_silence == 120
+    await watch.close()
+
+
+@virtual_time
+async def test_batches_do_not_put_off_the_end_of_a_watch() -> None:
+    watch = await opened(Stream(*[50] * 20), lifetime=330)
+    with pytest.raises(WatchSilenceError, match="did not end it"):
+        await all_poured(watch.pour)
+    assert watch.age == pytest.approx(330)
+    await watch.close()
 
 
 @virtual_time
@@ -151,7 +238,8 @@ async def test_only_a_missing_bookmark_is_a_reason_to_doubt_less() -> None:
     for lifetime, limit in ((330.0, 30.0), (100.0, None)):
         watch = await opened(Stream(STAY), lifetime=lifetime, cadence=cadence)
         with pytest.raises(WatchSilenceError):
-            await watch.next_batch(limit)
+            await next_batch(watch, limit)
+        assert watch.age == pytest.approx(limit or lifetime)
         await watch.close()
     assert cadence.longest_silence == 180
 
@@ -186,3 +274,42 @@ async def test_what_never_opened_needs_no_closing() -> None:
     )
     await watch.close()
     assert stream.closed == 0
+
+
+class _AlwaysReady(Batches):
+    """Never lets anybody else have a turn on the loop."""
+
+    def __init__(self, passes: Callable[[], None]) -> None:
+        self._passes = passes
+
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        for _ in range(1000):
+            self._passes()
+            if into([FRAME]):
+                return True
+        return False
+
+
+async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+
+    def pass_a_second() -> None:
+        nonlocal now
+        now += 1
+
+    @asynccontextmanager
+    async def always_ready() -> AsyncIterator[Batches]:
+        yield _AlwaysReady(pass_a_second)
+
+    watch = OpenWatch(
+        always_ready(), what="pods", resource_version="7", lifetime=100, cadence=Cadence()
+    )
+    await watch.open()
+    monkeypatch.setattr(loop, "time", lambda: now)
+    with pytest.raises(WatchSilenceError, match="did not end it"):
+        await all_poured(watch.pour)
+    monkeypatch.undo()
+    await watch.close()

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from kinform.errors import TransportError
+from kinform.client import EventType, Frame
+from kinform.errors import ExpiredError, TransportError
 from kinform.informers import DeletedObject, Phase, Reflector, Store
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._target import TargetFailedError
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status
+from tests.support.held_source import HeldSource, added
 from tests.support.scripted_source import STAY, ScriptedSource, bookmark, contents, reflecting
 
 
@@ -281,6 +283,102 @@ async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
             await asyncio.sleep(5)
             assert list(contents(store)) == held
             gate.set()
+
+
+class Roomy(Store[Unstructured]):
+    """Writes down when it is asked for room."""
+
+    def __init__(self) -> None:
+        super().__init__(Unstructured)
+        self.steps: list[str] = []
+
+    def add(self, obj: Unstructured) -> None:
+        self.steps.append(f"add {obj.name}")
+        super().add(obj)
+
+    async def room(self) -> None:
+        await asyncio.sleep(0)
+        self.steps.append("room")
+
+
+class Settling(Roomy):
+    """Has settled, or not, as the test says."""
+
+    def __init__(self, *answers: bool) -> None:
+        super().__init__()
+        self._answers = iter(answers)
+
+    def settle(self) -> bool:
+        self.steps.append("settle")
+        return next(self._answers)
+
+
+@virtual_time
+async def test_without_a_word_on_having_settled_room_is_awaited_after_each_batch() -> None:
+    source, store = HeldSource("first"), Roomy()
+    async with reflecting(source, store):
+        for rv, name in enumerate("ab", start=11):
+            batches = await source.awaited()
+            assert batches.give(added(name, str(rv)))
+        await source.awaited()
+    assert store.steps == ["room", "add a", "room", "add b", "room"]
+
+
+@virtual_time
+async def test_a_target_that_has_settled_is_not_waited_for() -> None:
+    source, store = HeldSource("first"), Settling(True, False, True)
+    async with reflecting(source, store):
+        batches = await source.awaited()
+        assert not batches.give(added("a", "11"))
+        assert batches.give(added("b", "12"))
+        await source.awaited()
+        assert not batches.give(added("c", "13"))
+    assert store.steps == [
+        "room",
+        *("add a", "settle"),
+        *("add b", "settle", "room"),
+        *("add c", "settle"),
+    ]
+
+
+@virtual_time
+async def test_a_target_that_never_wants_to_hold_it_back_is_never_waited_for() -> None:
+    source, store = HeldSource("first"), Store(Unstructured)
+    async with reflecting(source, store):
+        batches = await source.awaited()
+        for rv, name in enumerate("abc", start=11):
+            assert not batches.give(added(name, str(rv)))
+            assert contents(store)[name] == str(rv)
+
+
+@pytest.mark.parametrize("kind", [Roomy, Settling])
+@virtual_time
+async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(kind: type[Roomy]) -> None:
+    source, store = HeldSource("first"), kind()
+    gone = Frame(EventType.ERROR, error=ExpiredError("too old", code=410, reason="Expired"))
+    async with reflecting(source, store) as reflector:
+        batches = await source.awaited()
+        batches.give(added("a", "11"), gone)
+        await source.awaited()
+        assert source.opened == 2
+        assert reflector.status().relists == {"expired": 1}
+    assert store.steps == ["room", "add a", "room", "room"]
+
+
+@virtual_time
+async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
+    class Broken(Roomy):
+        def settle(self) -> bool:
+            raise TargetFailedError from ValueError("no more")
+
+    source, store = HeldSource("first"), Broken()
+    task = asyncio.create_task(Reflector(source, store).run())
+    batches = await source.awaited()
+    batches.give(added("a", "11"))
+    with pytest.raises(ValueError, match="no more"):
+        await task
+    assert source.opened == 1
+    assert store.steps == ["room", "add a"]
 
 
 @virtual_time

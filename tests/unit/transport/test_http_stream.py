@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kinform.errors import TransportError
 from kinform.transport import Request
 from kinform.transport._http_stream import HttpStream
+from tests.support.held_connection import HeldConnection
 from tests.support.waiting import wait_until
 from tests.support.wire import (
     Connect,
@@ -36,39 +37,6 @@ WATCH = Request("GET", "/api/v1/pods", is_stream=True)
 streams = pytest.mark.parametrize("connect", ["streams"], indirect=True)
 secure_or_not = pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
 Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-class Connection(asyncio.Transport):
-    """The other side of a stream, in the test's hand."""
-
-    def __init__(self, stream: HttpStream) -> None:
-        super().__init__()
-        self.stream = stream
-        self._is_paused = False
-        self.is_dropped = False
-        stream.connection_made(self)
-
-    def deliver(self, data: bytes) -> None:
-        while data and not self.is_dropped:
-            room = self.stream.get_buffer(-1)
-            part, data = data[: len(room)], data[len(room) :]
-            room[: len(part)] = part
-            self.stream.buffer_updated(len(part))
-
-    def pause_reading(self) -> None:
-        self._is_paused = True
-
-    def resume_reading(self) -> None:
-        self._is_paused = False
-
-    def has_to_wait(self) -> bool:
-        return self._is_paused
-
-    def abort(self) -> None:
-        self.is_dropped = True
-
-    def is_closing(self) -> bool:
-        return self.is_dropped
 
 
 @asynccontextmanager
@@ -102,7 +70,7 @@ def test_whatever_comes_in_whatever_reads_comes_out_whole(
 ) -> None:
     async def run() -> None:
         stream = HttpStream()
-        connection = Connection(stream)
+        connection = HeldConnection(stream)
         wire = stream_head() + b"".join(map(chunk, chunks)) + chunk(b"")
         start = turn = 0
         while start < len(wire):
@@ -118,7 +86,7 @@ def test_whatever_comes_in_whatever_reads_comes_out_whole(
 
 async def test_the_server_waits_while_nobody_reads_and_goes_on_when_somebody_does() -> None:
     stream = HttpStream()
-    connection = Connection(stream)
+    connection = HeldConnection(stream)
     connection.deliver(stream_head())
     held = 0
     while not connection.has_to_wait():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,13 +15,7 @@ from kinform.transport._pacing import Pacing
 
 LARGE = 512 * 1024
 QUARTER = 256 * 1024  # of what is much
-
-
-class _Transport(asyncio.BaseTransport):
-    """One that knows its socket, and nothing else."""
-
-    def __init__(self, connection: object) -> None:
-        super().__init__({"socket": connection})
+PATIENCE = 0.003
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def _low_water(connection: socket.socket) -> int:
 async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
     connection: socket.socket,
 ) -> None:
-    pacing = Pacing(_Transport(connection))
+    pacing = Pacing(connection)
     for _ in range(3):
         pacing.read(QUARTER)
         assert _low_water(connection) == 1
@@ -51,7 +47,7 @@ async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
 async def test_what_comes_now_and_then_is_read_at_once() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pacing = Pacing(_Transport(ours))
+        pacing = Pacing(ours)
         for _ in range(1000):  # two hundred changes a second
             pacing.read(20 * 1024)
             await asyncio.sleep(0.005)
@@ -62,7 +58,7 @@ async def test_what_comes_now_and_then_is_read_at_once() -> None:
 async def test_hundreds_of_changes_a_second_are_read_a_few_at_a_time_until_they_ebb_away() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pacing = Pacing(_Transport(ours))
+        pacing = Pacing(ours)
         for _ in range(30):  # five hundred a second
             pacing.read(10 * 1024)
             await asyncio.sleep(0.002)
@@ -80,7 +76,7 @@ async def test_hundreds_of_changes_a_second_are_read_a_few_at_a_time_until_they_
 
 
 async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> None:
-    pacing = Pacing(_Transport(connection))
+    pacing = Pacing(connection)
     deadline = asyncio.get_running_loop().time() + 0.05
     for _ in range(4):
         pacing.read(LARGE)
@@ -96,8 +92,122 @@ async def test_as_long_as_much_comes_it_stays_so(connection: socket.socket) -> N
 async def test_a_connection_that_is_gone_or_has_no_socket_is_left_alone(
     connection: socket.socket,
 ) -> None:
-    for pacing in (Pacing(_Transport(None)), Pacing(_Transport(connection))):
+    for pacing in (Pacing(None), Pacing(connection)):
         connection.close()
         for _ in range(5):
             pacing.read(LARGE)
         pacing.stop()
+
+
+# -- with somebody who can read ----------------------------------------------------------------
+
+
+class Reader:
+    """Reads what the test has put there, and tells the pacing of it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.pacing = Pacing(connection, self._read)
+        self._lying: list[int] = []
+        self.reads: list[int] = []
+        self.looked: list[float] = []
+
+    def put(self, size: int) -> None:
+        self._lying.append(size)
+
+    def _read(self) -> None:
+        self.looked.append(asyncio.get_running_loop().time())
+        if self._lying:
+            size = sum(self._lying)
+            self._lying.clear()
+            self.reads.append(size)
+            self.pacing.read(size)
+
+
+class Marks(socket.socket):
+    """Writes down each change of its low-water mark."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(fileno=connection.detach())
+        self.marks: list[int] = []
+
+    def setsockopt(self, *option: Any) -> None:
+        super().setsockopt(*option)
+        self.marks.append(_low_water(self))
+
+
+@pytest.fixture
+def marks(connection: socket.socket) -> Iterator[Marks]:
+    with Marks(connection) as marked:
+        yield marked
+
+
+@virtual_time
+async def test_what_lies_there_when_patience_ends_is_read_and_the_mark_left_alone(
+    marks: Marks,
+) -> None:
+    reader = Reader(marks)
+    for _ in range(4):
+        reader.pacing.read(QUARTER)
+    assert marks.marks == [LARGE]
+    for number in range(1, 6):
+        reader.put(number)
+        await asyncio.sleep(PATIENCE * (1 if reader.looked else 1.1))
+        assert reader.reads[-1] == number
+    assert marks.marks == [LARGE]
+    reader.pacing.stop()
+
+
+@virtual_time
+async def test_when_nothing_lies_there_the_next_is_reported_at_once(marks: Marks) -> None:
+    reader = Reader(marks)
+    for _ in range(4):
+        reader.pacing.read(QUARTER)
+    await asyncio.sleep(1)
+    assert reader.looked == pytest.approx([PATIENCE])  # once, and no timer goes on
+    assert marks.marks == [LARGE, 1]
+
+
+async def test_what_lies_there_long_after_the_flood_ends_the_waiting(marks: Marks) -> None:
+    reader = Reader(marks)
+    for _ in range(4):
+        reader.pacing.read(QUARTER)
+    reader.put(1)
+    time.sleep(0.15)  # noqa: ASYNC251  # somebody keeps the loop from looking
+    await asyncio.sleep(0.05)
+    assert reader.reads == [1]
+    assert len(reader.looked) == 1
+    assert marks.marks == [LARGE, 1]
+
+
+@virtual_time
+async def test_what_comes_meanwhile_puts_the_look_off(marks: Marks) -> None:
+    reader = Reader(marks)
+    for _ in range(4):
+        reader.pacing.read(QUARTER)
+    await asyncio.sleep(PATIENCE * 0.9)
+    reader.pacing.read(LARGE)
+    await asyncio.sleep(PATIENCE * 0.9)
+    assert reader.looked == []
+    await asyncio.sleep(PATIENCE)
+    assert reader.looked == pytest.approx([PATIENCE * 1.9])
+
+
+@virtual_time
+async def test_once_stopped_nothing_is_read_and_the_mark_is_as_it_was(marks: Marks) -> None:
+    reader = Reader(marks)
+    for _ in range(4):
+        reader.pacing.read(QUARTER)
+    reader.put(1)
+    reader.pacing.stop()
+    await asyncio.sleep(1)
+    assert reader.looked == []
+    assert marks.marks == [LARGE, 1]
+
+
+@virtual_time
+async def test_a_reader_may_stop_it_while_it_reads(marks: Marks) -> None:
+    pacing = Pacing(marks, lambda: pacing.stop())
+    for _ in range(4):
+        pacing.read(QUARTER)
+    await asyncio.sleep(1)
+    assert marks.marks == [LARGE, 1]

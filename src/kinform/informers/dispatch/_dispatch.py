@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("kinform.dispatch")
 
+# A member of an enum is looked up in two steps, a global in one: this is once per event.
+_UPDATED = ChangeType.UPDATED
+
 # A stop takes less than a second: so long may running callbacks take to finish by themselves,
 # and so long may they then take to be cancelled.
 _FINISH = 0.5
@@ -135,21 +138,34 @@ class Dispatcher(Generic[T]):
         self._admit(subscription, replay, synced=synced)
         return stream
 
-    def deliver(self, changes: Sequence[Change]) -> None:
-        """Put changes into every mailbox. Updates to the same version go to those who asked."""
+    def deliver(self, changes: Sequence[Change]) -> bool:
+        """Put changes into every mailbox. Updates to the same version go to those who asked.
+
+        Returns whether one of those who chose to block has enough now: then wait for ``room``.
+        """
+        is_crowded = False
         changed: Sequence[Change] | None = None
-        for subscription in self._present():
-            if subscription.wants_unchanged:
-                subscription.put(changes)
+        for subscription in self._subscriptions:
+            mailbox = subscription.mailbox
+            if mailbox.is_closed:
+                subscription.remove()
                 continue
-            if changed is None:
-                changed = [change for change in changes if self._is_news(change)]
-            if changed:
-                subscription.put(changed)
+            if subscription.wants_unchanged:
+                news = changes
+            else:
+                if changed is None:
+                    changed = self._news(changes)
+                news = changed
+            if news:
+                mailbox.put(news)
+                subscription.runner.nudge()
+            if subscription.holds_back and mailbox.room() is not None:
+                is_crowded = True
         if self._metrics is not NO_METRICS:
             for subscription in self._subscriptions:
                 depth = subscription.mailbox.depth
                 self._metrics.handler_depth(self._name, subscription.name, depth)
+        return is_crowded
 
     @property
     def wants_unchanged(self) -> bool:
@@ -177,11 +193,6 @@ class Dispatcher(Generic[T]):
         """When the first one is due, in the loop's time; ``None`` if nobody wants a resync."""
         times = (each.next_resync for each in self._present())
         return min((time for time in times if time is not None), default=None)
-
-    @property
-    def is_crowded(self) -> bool:
-        """Whether ``room`` would wait."""
-        return any(each.mailbox.room() is not None for each in self._present())
 
     async def room(self) -> None:
         """Return when no mailbox of those who chose to block is full."""
@@ -238,12 +249,17 @@ class Dispatcher(Generic[T]):
                     "handler %s does not return; it ends when its callback does", subscription.name
                 )
 
-    def _is_news(self, change: Change) -> bool:
-        if change.type is not ChangeType.UPDATED or change.old is None:
-            return True
-        version = self._version(change.old)
-        # Without versions nobody can tell: then every update is news.
-        return not version or version != self._version(change.new)
+    def _news(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """All but updates to the same version."""
+        version, news = self._version, []
+        for change in changes:
+            if change.type is _UPDATED and change.old is not None:
+                before = version(change.old)
+                # Without versions nobody can tell: then every update is news.
+                if before and before == version(change.new):
+                    continue
+            news.append(change)
+        return news
 
     def _measure(self, handler: str, mailbox: Mailbox) -> Callable[[float, bool], None] | None:
         if self._metrics is NO_METRICS:

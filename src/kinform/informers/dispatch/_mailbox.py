@@ -40,15 +40,15 @@ def mailbox_for(policy: Policy, capacity: int) -> Mailbox:
 
 
 class Mailbox(ABC):
-    """What every policy has in common: the readings, and the end."""
+    """What every policy has in common: the readings, and the end.
+
+    Attributes:
+        is_closed: Nothing goes in any more. ``close`` alone sets it.
+    """
 
     def __init__(self) -> None:
-        self._is_closed = False
+        self.is_closed = False
         self._awaits_synced = False
-
-    @property
-    def is_closed(self) -> bool:
-        return self._is_closed
 
     @property
     def awaits_synced(self) -> bool:
@@ -111,7 +111,7 @@ class Mailbox(ABC):
 
         Takes no lock, so that it may run wherever the garbage collector does.
         """
-        self._is_closed = True
+        self.is_closed = True
         self.clear()
 
     @abstractmethod
@@ -140,12 +140,12 @@ class UnboundedMailbox(Mailbox):
     def put(self, changes: Sequence[Change]) -> None:
         # If it is closed in between, these go into a deque that nobody has any more.
         items = self._items
-        if not self._is_closed:
+        if not self.is_closed:
             items.extend(changes)
 
     def put_synced(self) -> None:
         items = self._items
-        if not self._is_closed:
+        if not self.is_closed:
             self._awaits_synced = True
             items.append(SYNCED)
 
@@ -199,7 +199,7 @@ class BlockingMailbox(UnboundedMailbox):
         self._open()
 
     def room(self) -> Latch | None:
-        if self._is_closed or self.depth < self._capacity:
+        if self.is_closed or self.depth < self._capacity:
             return None
         with self._gate:
             room = self._room
@@ -241,7 +241,7 @@ class CoalescingMailbox(Mailbox):
 
     def put(self, changes: Sequence[Change]) -> None:
         slots = self._slots
-        if self._is_closed:
+        if self.is_closed:
             return
         with self._lock:
             for change in changes:
@@ -257,7 +257,7 @@ class CoalescingMailbox(Mailbox):
 
     def put_synced(self) -> None:
         slots = self._slots
-        if not self._is_closed:
+        if not self.is_closed:
             with self._lock:
                 self._awaits_synced = True
                 slots[SYNCED] = None

@@ -60,6 +60,7 @@ class Subscription:
     ) -> None:
         self.name = outcomes.name
         self.wants_unchanged = options.unchanged_updates
+        self.holds_back = options.policy == "block"
         self.resync_period = _resync_period(options.resync_period, self.name)
         self.next_resync: float | None = None
         self.mailbox = mailbox

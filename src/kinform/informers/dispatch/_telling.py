@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -112,7 +112,9 @@ class Teller(Generic[T]):
                 )
         except BaseException as error:
             self._fail(item, error)
-        self._done(failed, started)
+        self._outcomes.processed += 1
+        if self._measure is not None:
+            self._measure(time.monotonic() - started, self._outcomes.failed == failed)
 
     def _fail(self, change: Change, error: BaseException) -> None:
         try:
@@ -129,9 +131,9 @@ class Teller(Generic[T]):
         failed = self._outcomes.failed
         started = time.monotonic() if self._measure is not None else 0.0
         try:
-            result = self._call(item)
+            result: Any = self._call(item)
             if result is not None:
-                await cast(Awaitable[object], result)
+                await result
         except Exception as error:
             self._outcomes.fail(item, error)
         except asyncio.CancelledError as error:
@@ -140,9 +142,6 @@ class Teller(Generic[T]):
                 raise
             # Nobody cancelled us: the handler awaited something that was.
             self._outcomes.fail(item, error)
-        self._done(failed, started)
-
-    def _done(self, failed: int, started: float) -> None:
         self._outcomes.processed += 1
         if self._measure is not None:
             self._measure(time.monotonic() - started, self._outcomes.failed == failed)

@@ -22,6 +22,7 @@ from kinform.informers._latch import Latch
 from kinform.informers._waking import wake
 from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.informers.queue._known_objects import KnownObjects, RememberedObjects
+from kinform.objects import Handle
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,6 +87,7 @@ class DeltaFIFO(Generic[T]):
         # Held to put one entry in and to close, so that no entry slips in behind the closing.
         self._lock = threading.Lock()
         self._popping = asyncio.Lock()
+        self._is_popping = False
         self._consumer: asyncio.Future[None] | None = None
         self._producers: list[asyncio.Future[None]] = []
 
@@ -162,15 +164,24 @@ class DeltaFIFO(Generic[T]):
             while not self._entries:
                 await self._wait_for_entry()
             first = self._entries[0]
+            self._is_popping = True
             try:
-                deltas = self._take_changes(limit) if type(first) is Delta else self._take_one()
-                if self._producers and len(self._entries) < self.capacity:
-                    self._wake_producers()
-                result = process(deltas)
+                is_change = type(first) is Delta
+                result = process(self._take_changes(limit) if is_change else self._take_one())
                 return await result if isawaitable(result) else result
             finally:
+                self._is_popping = False
                 if type(first) is _Replace and first.is_initial:
                     self.has_synced.set()
+
+    def pop_changes(self, limit: int) -> Deltas[T] | None:
+        """What ``pop`` would hand out if that is events, without waiting; else ``None``.
+
+        ``None`` too while a ``pop`` is under way: its ``process`` is not done yet.
+        """
+        if not self._entries or type(self._entries[0]) is not Delta or self._is_popping:
+            return None
+        return self._take_changes(limit)
 
     def __len__(self) -> int:
         """How many entries wait; a list counts as one."""
@@ -206,16 +217,19 @@ class DeltaFIFO(Generic[T]):
 
     def _put(self, delta: Delta[T]) -> None:
         with self._lock:
-            is_first = not self._populated
-            self._append(delta)
+            if self._closed:
+                self._require_open()
+            self._entries.append(delta)
+            if self._consumer is not None:
+                self._wake_consumer()
+            if self._populated:
+                return
             self._populated = True
-        if is_first:
-            self.has_synced.set()
+        self.has_synced.set()
 
-    def _append(self, entry: Delta[T] | _Replace[T] | _Resync | _Bookmark) -> None:
+    def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
         """With the lock held."""
-        if self._closed:
-            self._require_open()
+        self._require_open()
         self._entries.append(entry)
         if self._consumer is not None:
             self._wake_consumer()
@@ -228,14 +242,18 @@ class DeltaFIFO(Generic[T]):
             if type(entry) is not Delta or entry.key in batch:
                 break
             batch[entry.key] = entries.popleft()
-        return self._handing_out(Deltas(DeltasKind.CHANGES, list(batch.values())))
+        deltas = Deltas(DeltasKind.CHANGES, batch.values())
+        if self._remembered is not None or self._producers:
+            self._handing_out(deltas)
+        return deltas
 
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
-            return Deltas(DeltasKind.BOOKMARK, [], resource_version=entry.resource_version)
+            told = Deltas[T](DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
+            return self._handing_out(told)
         if isinstance(entry, _Resync):
-            return Deltas(DeltasKind.RESYNC, self._everything_known())
+            return self._handing_out(Deltas(DeltasKind.RESYNC, self._everything_known()))
         replace: _Replace[T] = entry
         listed = replace.objects
         deltas = self._known_but_not(listed)
@@ -265,6 +283,8 @@ class DeltaFIFO(Generic[T]):
     def _handing_out(self, deltas: Deltas[T]) -> Deltas[T]:
         if self._remembered is not None:
             self._remembered.note(deltas)
+        if self._producers and len(self._entries) < self.capacity:
+            self._wake_producers()
         return deltas
 
     # -- inside: waiting and waking ----------------------------------------------------------
@@ -319,7 +339,8 @@ class DeltaFIFO(Generic[T]):
 
 
 def _named_key(obj: Named) -> str:
-    key = namespace_key(obj)
+    record = obj.record if isinstance(obj, Handle) else None
+    key = namespace_key(obj) if record is None else record.head.key
     if not key or key[-1] == "/":
         raise KeyFuncError(f"a {type(obj).__name__} has no key; give it a name")
     return key

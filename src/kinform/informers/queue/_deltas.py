@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -48,7 +48,7 @@ class DeltasKind(StrEnum):
     BOOKMARK = "BOOKMARK"  # no deltas; all up to a resource version has been handed out
 
 
-class Deltas(Sequence[Delta[T]]):
+class Deltas(list[Delta[T]]):
     """What one pop hands out, to be applied in one step.
 
     Attributes:
@@ -57,33 +57,20 @@ class Deltas(Sequence[Delta[T]]):
         is_in_initial_list: They are the list that the queue began with.
     """
 
-    __slots__ = ("_deltas", "is_in_initial_list", "kind", "resource_version")
+    __slots__ = ("is_in_initial_list", "kind", "resource_version")
 
     def __init__(
         self,
         kind: DeltasKind,
-        deltas: list[Delta[T]],
+        deltas: Iterable[Delta[T]],
         *,
         resource_version: str = "",
         is_in_initial_list: bool = False,
     ) -> None:
+        super().__init__(deltas)
         self.kind = kind
-        self._deltas = deltas
         self.resource_version = resource_version
         self.is_in_initial_list = is_in_initial_list
-
-    @overload
-    def __getitem__(self, index: int) -> Delta[T]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Delta[T]]: ...
-    def __getitem__(self, index: int | slice) -> Delta[T] | list[Delta[T]]:
-        return self._deltas[index]
-
-    def __len__(self) -> int:
-        return len(self._deltas)
-
-    def __iter__(self) -> Iterator[Delta[T]]:
-        return iter(self._deltas)
 
     def __repr__(self) -> str:
         version = f" rv={self.resource_version}" if self.resource_version else ""

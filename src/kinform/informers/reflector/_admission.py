@@ -61,6 +61,7 @@ class Admission(Generic[T]):
         self._steps = [self._step(each) for each in steps_of(transform)]
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
+        self._quarantined = self.quarantine.by_key
         # What a list that broke off had transformed already, for the next attempt at it.
         self._prepared: dict[str, Record] = {}
 
@@ -78,7 +79,7 @@ class Admission(Generic[T]):
     def admit(self, record: Record) -> T | None:
         """The object for the store; ``None`` if it went to quarantine."""
         if not self._steps:
-            if self.quarantine:
+            if self._quarantined:
                 self.quarantine.release(record.head.key)
             return self._form.over(record)
         try:

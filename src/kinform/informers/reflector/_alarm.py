@@ -1,39 +1,45 @@
-"""A limit on waiting, set again and again; one timer for all of them.
+"""A limit on waiting that moves while one waits; one timer for all of it.
 
 ``asyncio.timeout`` makes and cancels a timer each time, which at an event each is a good part of
-what the event costs (benchmarks/run.py --only steady).
+what the event costs (benchmarks/run.py --only steady). Here whoever hears something notes when,
+and the timer asks when it comes.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 
 
 class Alarm:
-    """``with alarm.set(seconds):`` raises TimeoutError in this task if that takes longer."""
+    """``with alarm.set():`` raises TimeoutError in this task if it goes on past the deadline.
 
-    __slots__ = ("_deadline", "_is_late", "_loop", "_requests", "_task", "_timer")
+    Args:
+        deadline: When that is, in the loop's time. It is asked when the timer comes, so it may
+            have moved on meanwhile; when it has moved nearer, set the alarm again.
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+    Attributes:
+        is_late: Whether it went off while somebody waited, the last time.
+    """
+
+    __slots__ = ("_deadline", "_loop", "_requests", "_task", "_timer", "is_late")
+
+    def __init__(self, deadline: Callable[[], float]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._deadline = deadline
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[object] | None = None
-        self._deadline = 0.0
         self._requests = 0
-        self._is_late = False
+        self.is_late = False
 
-    def set(self, seconds: float) -> Alarm:
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + seconds
+    def set(self) -> Alarm:
+        deadline = self._deadline()
         # A timer that comes too early looks again; one that would come too late is replaced.
-        if self._timer is not None and self._timer.when() > self._deadline:
-            self._timer.cancel()
-            self._timer = None
+        if self._timer is not None and self._timer.when() > deadline:
+            self.stop()
         if self._timer is None:
-            self._timer = loop.call_at(self._deadline, self._look)
+            self._timer = self._loop.call_at(deadline, self._look)
         return self
 
     def stop(self) -> None:
@@ -45,7 +51,7 @@ class Alarm:
         self._task = asyncio.current_task()
         assert self._task is not None  # only a task can wait
         self._requests = self._task.cancelling()
-        self._is_late = False
+        self.is_late = False
 
     def __exit__(
         self,
@@ -55,19 +61,19 @@ class Alarm:
     ) -> None:
         task, self._task = self._task, None
         assert task is not None
-        if not self._is_late:
+        if not self.is_late:
             return
         # The cancellation was ours, unless somebody else wants an end as well.
         if task.uncancel() <= self._requests and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
     def _look(self) -> None:
-        assert self._loop is not None
         self._timer = None
         if self._task is None:
             return  # nobody waits; the next to wait sets it again
-        if self._loop.time() < self._deadline:
-            self._timer = self._loop.call_at(self._deadline, self._look)
+        deadline = self._deadline()
+        if self._loop.time() < deadline:
+            self._timer = self._loop.call_at(deadline, self._look)
             return
-        self._is_late = True
+        self.is_late = True
         self._task.cancel()

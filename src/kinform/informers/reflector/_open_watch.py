@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import math
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from kinform.client import Frame
 from kinform.errors import WatchSilenceError
 from kinform.informers.reflector._alarm import Alarm
+from kinform.informers.sources._watch_shapes import Batches
 
 logger = logging.getLogger("kinform.reflector")
 
@@ -52,54 +54,64 @@ class OpenWatch:
 
     def __init__(
         self,
-        stream: AbstractAsyncContextManager[AsyncIterator[list[Frame]]],
+        stream: AbstractAsyncContextManager[Batches],
         *,
         what: str,
         resource_version: str,
         lifetime: float,
         cadence: Cadence,
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._stream = stream
         self._what = what
-        self._batches: AsyncIterator[list[Frame]] | None = None
+        self._batches: Batches | None = None
         self._left_over: list[Frame] = []
         self._lifetime = lifetime
+        self._ends_at = math.inf
+        self._heard_at = 0.0
+        self._longest_silence: float | None = None
         self._cadence = cadence
         self._bookmark_at: float | None = None
         self.opened_from = resource_version
         self._opened_at = 0.0
         self._watching_since = 0.0
-        self._alarm = Alarm()
+        self._alarm = Alarm(self._deadline)
         self.events = 0
 
     async def open(self) -> None:
         self._batches = await self._stream.__aenter__()
-        self._opened_at = self._watching_since = asyncio.get_running_loop().time()
+        self._opened_at = self._watching_since = self._loop.time()
+        self._ends_at = self._opened_at + self._lifetime
 
     def begin(self, resource_version: str) -> None:
         """The list that it began with is complete, at this version; now it is a watch."""
         self.opened_from = resource_version
-        self._watching_since = asyncio.get_running_loop().time()
+        self._watching_since = self._loop.time()
 
     @property
     def age(self) -> float:
         """Seconds since it was opened."""
-        return asyncio.get_running_loop().time() - self._opened_at
+        return self._loop.time() - self._opened_at
 
     @property
     def watched_for(self) -> float:
         """Seconds that it has been a watch, and not yet a list."""
-        return asyncio.get_running_loop().time() - self._watching_since
+        return self._loop.time() - self._watching_since
 
     def heard_bookmark(self) -> None:
         """A bookmark came: the server's pulse."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         if self._bookmark_at is not None:
             self._cadence.heard(now - self._bookmark_at)
+            self._alarm.set()  # what was learned may be less than what was waited for
         self._bookmark_at = now
 
-    async def next_batch(self, longest_silence: float | None = None) -> list[Frame] | None:
-        """The next frames; ``None`` when the server ended the stream.
+    async def pour(
+        self, into: Callable[[list[Frame]], bool], longest_silence: float | None = None
+    ) -> bool:
+        """Call ``into`` with each batch where it arrives, until it returns true.
+
+        Returns false when the server ended the stream. Raises whatever ``into`` raises.
 
         Raises:
             WatchSilenceError: Nothing came for ``longest_silence`` (if it is left out: for longer
@@ -108,21 +120,42 @@ class OpenWatch:
         """
         if self._left_over:
             batch, self._left_over = self._left_over, []
-            return batch
+            if into(batch):
+                return True
         assert self._batches is not None
-        left = self._lifetime - self.age
-        learned = self._cadence.longest_silence if longest_silence is None else None
-        limit = min(each for each in (left, longest_silence, learned) if each is not None)
+        self._longest_silence = longest_silence
+        self._heard_at = self._loop.time()
+
+        def heard(batch: list[Frame]) -> bool:
+            now = self._heard_at = self._loop.time()
+            if now >= self._ends_at:
+                raise self._silence()  # a source that is always ready lets no timer come
+            return into(batch)
+
+        if self._deadline() <= self._heard_at:
+            raise self._silence()
         try:
-            if limit <= 0:
-                raise TimeoutError
-            with self._alarm.set(limit):
-                return await anext(self._batches, None)
+            with self._alarm.set():
+                return await self._batches.pour(heard)
         except TimeoutError as error:
-            if limit == learned:
+            if not self._alarm.is_late:
+                raise  # of who takes it
+            raise self._silence() from error
+
+    def _silence(self) -> WatchSilenceError:
+        late = "the server did not end it"
+        if self._deadline() < self._ends_at:
+            late = "what was due did not come"
+            if self._longest_silence is None:
                 self._cadence.was_silent()
-            late = "what was due did not come" if limit < left else "the server did not end it"
-            raise WatchSilenceError(f"{self._what}: {late} in time; taken for dead") from error
+        return WatchSilenceError(f"{self._what}: {late} in time; taken for dead")
+
+    def _deadline(self) -> float:
+        """Until when something has to come."""
+        silence = self._longest_silence
+        if silence is None:
+            silence = self._cadence.longest_silence
+        return self._ends_at if silence is None else min(self._ends_at, self._heard_at + silence)
 
     def give_back(self, frames: list[Frame]) -> None:
         """Frames for the next reader."""

@@ -34,27 +34,30 @@ class Quarantine(Mapping[str, QuarantinedObject]):
     """By key. An object leaves it when it can be read again, or is gone.
 
     The store meanwhile keeps its last good state, if there was one.
+
+    Attributes:
+        by_key: Those that are in it; the same dict for ever, for who looks often.
     """
 
     def __init__(self) -> None:
-        self._objects: dict[str, QuarantinedObject] = {}
+        self.by_key: dict[str, QuarantinedObject] = {}
         self._nameless = 0
 
     def __getitem__(self, key: str) -> QuarantinedObject:
-        return self._objects[key]
+        return self.by_key[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._objects))
+        return iter(tuple(self.by_key))
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return len(self.by_key)
 
     def items(self) -> ItemsView[str, QuarantinedObject]:
         """As they are at one moment: another thread may be releasing some."""
-        return self._objects.copy().items()
+        return self.by_key.copy().items()
 
     def values(self) -> ValuesView[QuarantinedObject]:
-        return self._objects.copy().values()
+        return self.by_key.copy().values()
 
     def __repr__(self) -> str:
         return f"<Quarantine of {len(self)}: {', '.join(self) or 'nobody'}>"
@@ -74,20 +77,20 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         if isinstance(error, DecodeError):
             resource_version = resource_version or error.resource_version
         bad = QuarantinedObject(key, resource_version, error, payload)
-        self._objects.pop(key, None)
-        self._objects[key] = bad
-        if len(self._objects) > _MOST_KEPT:
-            del self._objects[next(iter(self._objects))]
+        self.by_key.pop(key, None)
+        self.by_key[key] = bad
+        if len(self.by_key) > _MOST_KEPT:
+            del self.by_key[next(iter(self.by_key))]
         return bad
 
     def release(self, key: str) -> None:
         """It is well, or gone."""
-        if self._objects:
-            self._objects.pop(key, None)
+        if self.by_key:
+            self.by_key.pop(key, None)
 
     def retain(self, keys: Container[str], *, namespace: str | None = None) -> None:
         """A list is complete, of all or of one namespace: who was readable or absent leaves."""
-        for key in tuple(self._objects):
+        for key in tuple(self.by_key):
             listed = not namespace or key.startswith((f"{namespace}/", _NAMELESS))
             if listed and key not in keys:
-                del self._objects[key]
+                del self.by_key[key]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from kinform.api import ListOptions
+from kinform.client import Frame
 from kinform.errors import (
     CacheError,
     ConfigError,
@@ -131,6 +132,7 @@ class Reflector(Generic[T]):
         self._metrics = metrics = guarded(metrics)
 
         self._room: Callable[[], Any] | None = getattr(store, "room", None)
+        self._settle: Callable[[], bool] | None = getattr(store, "settle", None)
         self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
 
         self._vitals = Vitals(resource_version=resource_version)
@@ -270,16 +272,13 @@ class Reflector(Generic[T]):
         )
         started = self._vitals.clock()
         collecting = Collecting(self._admission)
-        version = None
+        version: str | None = None
         deadline = math.inf
-        while version is None:
-            silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
-            batch = await watch.next_batch(min(silence, deadline - self._vitals.clock()))
-            if batch is None:
-                raise IncompleteStreamError(
-                    f"{self.name}: the streamed list ended after {watch.events} events, "
-                    "before it was complete"
-                )
+
+        def collect(batch: list[Frame]) -> bool:
+            """Whether the list is complete, or the limit on the server's silence another one."""
+            nonlocal version, deadline
+            is_first = not watch.events
             self._vitals.contact_at = self._vitals.clock()
             used, version = collecting.take_events(batch)
             watch.events += used
@@ -287,6 +286,16 @@ class Reflector(Generic[T]):
             if collecting.is_late and deadline == math.inf:
                 # Changes come already: all there was has come, and only the word for it is due.
                 deadline = self._vitals.clock() + _NEXT_SILENCE
+            return is_first or version is not None or deadline < math.inf
+
+        while version is None:
+            silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
+            left = deadline - self._vitals.clock()
+            if not await watch.pour(collect, min(silence, left)):
+                raise IncompleteStreamError(
+                    f"{self.name}: the streamed list ended after {watch.events} events, "
+                    "before it was complete"
+                )
         watch.begin(version)
         self._replace(collecting, version, SyncMode.STREAMING, started)
         await self._make_room()
@@ -391,20 +400,29 @@ class Reflector(Generic[T]):
             self._vitals.attempts = 0
         self._just_listed = False
         try:
-            while True:
-                batch = await watch.next_batch()
-                if batch is None:
-                    break
-                self._vitals.contact_at = self._vitals.clock()
-                try:
-                    self._taking.take(batch, watch)
-                finally:
-                    # Also what came before a refusal in the same batch: it is not sent again.
-                    await self._make_room()
+            while await self._take_from(watch):
+                await self._make_room()
         finally:
             self._healthy = watch.watched_for >= _HEALTHY_AFTER
         await self._close_watch()
         return await self._after_clean_close(watch)
+
+    async def _take_from(self, watch: OpenWatch) -> bool:
+        """Apply what comes until somebody has to be waited for; false when the watch is over."""
+
+        def take(batch: list[Frame]) -> bool:
+            self._vitals.contact_at = self._vitals.clock()
+            self._taking.take(batch, watch)
+            return not (self._room is None if self._settle is None else self._settle())
+
+        try:
+            return await watch.pour(take)
+        except TargetFailedError:
+            raise
+        except Exception:
+            # What came before a refusal in the same batch is not sent again.
+            await self._make_room()
+            raise
 
     async def _after_clean_close(self, watch: OpenWatch) -> Phase:
         if self._healthy:

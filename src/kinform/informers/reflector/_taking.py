@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kinform.api import compare_resource_versions
+from kinform.api import GVK, compare_resource_versions
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
 from kinform.informers._changes import DeletedObject
@@ -37,6 +37,8 @@ class Taking(Generic[T]):
         self._store = store
         self._admission = admission
         self._vitals = vitals
+        # What was expected last: a stream says its kind with every event.
+        self._kind: GVK | None = None
         self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
 
     def take(self, batch: list[Frame], watch: OpenWatch) -> None:
@@ -64,9 +66,11 @@ class Taking(Generic[T]):
                 vitals.moved = True
 
     def _apply(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
-        if not self._admission.is_expected(record):
-            self._come_to(record.head.resource_version)
-            return
+        if record.gvk is not self._kind:
+            if not self._admission.is_expected(record):
+                self._come_to(record.head.resource_version)
+                return
+            self._kind = record.gvk
         if kind is EventType.ADDED:
             self._check_replay(record, watch)
         obj = self._admission.admit(record)

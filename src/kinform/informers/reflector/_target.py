@@ -14,8 +14,9 @@ class Target(Protocol[T_contra]):
     """A ``Store``, a ``DeltaFIFO``, or anything with these methods.
 
     It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
-    ``async room()``, called after each batch, to hold the reflector back; and
-    ``async drained()``, to have it wait for what is queued before everything is fetched again.
+    ``async room()``, awaited after each batch, to hold the reflector back; ``settle()``, called
+    after each batch, which says whether ``room`` need not be awaited; and ``async drained()``,
+    to have it wait for what is queued before everything is fetched again.
     """
 
     def add(self, obj: T_contra, /) -> object: ...

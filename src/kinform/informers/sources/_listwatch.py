@@ -11,7 +11,6 @@ from kinform.api import GVR, ApiResource, FieldSelector, LabelSelector, ListOpti
 from kinform.client import (
     Client,
     Fields,
-    Frame,
     Labels,
     MetadataVerbs,
     ObjectList,
@@ -27,7 +26,7 @@ from kinform.errors import ConfigError
 from kinform.informers._callables import check_callable, check_plain
 from kinform.informers.sources._list_shapes import read_page
 from kinform.informers.sources._off_loop import call_off_loop
-from kinform.informers.sources._watch_shapes import foreign_errors, open_batches
+from kinform.informers.sources._watch_shapes import Batches, foreign_errors, open_batches
 from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
 
 T = TypeVar("T", bound=Handle)
@@ -199,12 +198,10 @@ class ListWatch(Generic[T]):
             answer = await _ask(lambda: _drained(self._list(options)), self._list, what)
             return await read_page(answer, self.form, what=what)
 
-    def watch(
-        self, options: ListOptions
-    ) -> AbstractAsyncContextManager[AsyncIterator[list[Frame]]]:
+    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[Batches]:
         """A stream of batches, open inside ``async with``. Refusals of a server come as frames.
 
-        Raises, on entering and while iterating:
+        Raises, on entering and while it pours:
             WatchError: What the callable returned is no source of events.
             TransportError: It raised something that is not of kinform; that is the cause.
             ConfigError: ``tweak_list_options`` failed.
@@ -212,7 +209,7 @@ class ListWatch(Generic[T]):
         return self._open(options)
 
     @asynccontextmanager
-    async def _open(self, options: ListOptions) -> AsyncIterator[AsyncIterator[list[Frame]]]:
+    async def _open(self, options: ListOptions) -> AsyncIterator[Batches]:
         options = self._prepared(options)
         what = self._called("watch")
         with foreign_errors(what):

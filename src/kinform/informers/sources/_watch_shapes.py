@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -17,7 +19,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from typing import cast
+from typing import Any, Self, cast
 
 from kinform.client import EventType, Frame, FrameDecoder, Undecodable, Watch, WatchEvent
 from kinform.errors import ApiError, DecodeError, KinformError, TransportError, WatchError
@@ -46,27 +48,51 @@ def foreign_errors(what: str) -> Iterator[None]:
         raise TransportError(f"{what}: {type(error).__name__}: {error}") from error
 
 
+class Batches(ABC):
+    """An open stream of events: an engine has it poured, anybody else iterates over it."""
+
+    @abstractmethod
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        """Call ``into`` with each batch where it arrives, until it returns true.
+
+        Returns false when the stream is over; before that, whoever calls it again gets the rest.
+
+        Raises:
+            TransportError: The source raised something that is not of kinform; it is the cause.
+        """
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[Frame]:
+        came: list[list[Frame]] = []
+
+        def keep(batch: list[Frame]) -> bool:
+            came.append(batch)
+            return True
+
+        if not await self.pour(keep):
+            raise StopAsyncIteration
+        return came[0]
+
+
 @asynccontextmanager
-async def open_batches(source: object, *, what: str) -> AsyncIterator[AsyncIterator[list[Frame]]]:
+async def open_batches(source: object, *, what: str) -> AsyncIterator[Batches]:
     """Read ``source`` inside ``async with``; leaving it closes whatever there is to close.
 
     Raises, on entering:
         WatchError: It is nothing that events could come from.
-
-    Raises, while iterating:
-        TransportError: The source raised something that is not of kinform; it is the cause.
     """
     async with AsyncExitStack() as stack:
         if isinstance(source, AbstractAsyncContextManager):
             with foreign_errors(what):
                 source = await stack.enter_async_context(source)
-        batches = _batches(source, stack, what)
-        yield await stack.enter_async_context(aclosing(batches))
+        yield await _batches(source, stack, what)
 
 
-def _batches(source: object, stack: AsyncExitStack, what: str) -> AsyncGenerator[list[Frame], None]:
+async def _batches(source: object, stack: AsyncExitStack, what: str) -> Batches:
     if isinstance(source, Watch):
-        return source.batches()
+        return _Watched(source)
     if isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping):
         pump = IteratorPump(cast(Iterable[object], source), name=what)
         stack.push_async_callback(pump.close)
@@ -77,10 +103,33 @@ def _batches(source: object, stack: AsyncExitStack, what: str) -> AsyncGenerator
         # By name, for one that nobody has read from yet is to be closed as well.
         if hasattr(items, "aclose"):
             stack.push_async_callback(items.aclose)
-        return _framed(items, what)
+        return _Iterated(await stack.enter_async_context(aclosing(_framed(items, what))))
     raise WatchError(
         f"{what}: it returned a {type(source).__name__}; accepted are {_ACCEPTED_STREAMS}"
     )
+
+
+class _Watched(Batches):
+    """Those of a server."""
+
+    def __init__(self, watch: Watch[Any]) -> None:
+        self._watch = watch
+
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        return await self._watch.pour(into)
+
+
+class _Iterated(Batches):
+    """Batches that have to be asked for."""
+
+    def __init__(self, batches: AsyncIterator[list[Frame]]) -> None:
+        self._batches = batches
+
+    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+        async for batch in self._batches:
+            if into(batch):
+                return True
+        return False
 
 
 async def _framed(items: AsyncIterable[object], what: str) -> AsyncGenerator[list[Frame], None]:

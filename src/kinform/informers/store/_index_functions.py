@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from kinform.objects import Handle, Head, Path, Unstructured
+from kinform.objects import Handle, Head, Path, Record, Unstructured
 
 T = TypeVar("T")
 
@@ -29,22 +30,28 @@ class HeadIndex:
         of_head: The values, from a head.
         of_object: The values, from an object that is not a view of a record; if it is left out,
             ``of_head`` uses nothing that such an object has not as well.
+        of_record: The values, from a record, if there is a shorter way to them.
     """
 
     def __init__(
         self,
         of_head: Callable[[Head], Iterable[str]],
         of_object: Callable[[Any], Iterable[str]] | None = None,
+        of_record: Callable[[Record], Iterable[str]] | None = None,
     ) -> None:
-        self.of_head = of_head
+        self._of_head = of_head
+        self.of_record: Callable[[Record], Iterable[str]] = of_record or (
+            lambda record: of_head(record.head)
+        )
         self._of_object: Callable[[Any], Iterable[str]] = of_object or of_head
 
     def __call__(self, obj: Any) -> Iterable[str]:
         record = obj.record if isinstance(obj, Handle) else None
-        return self._of_object(obj) if record is None else self.of_head(record.head)
+        return self._of_object(obj) if record is None else self._of_head(record.head)
 
 
-namespace_index = HeadIndex(lambda head: (head.namespace,))
+# Every store has it, and it is asked of every event: then two calls are worth saving.
+namespace_index = HeadIndex(lambda head: (head.namespace,), of_record=attrgetter("head.namespace"))
 """By namespace; cluster-scoped objects are under the empty one."""
 
 owner_index = HeadIndex(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
 from kinform.errors import CacheError, DecodeError, KeyFuncError, KinformError
@@ -21,7 +22,15 @@ Entry = Any
 
 
 class Resting(Protocol[T]):
-    """How the objects of one store rest. It has no state that changes; any thread may use it."""
+    """How the objects of one store rest. It has no state that changes; any thread may use it.
+
+    Attributes:
+        version: The resource version of an entry; empty if it has none.
+        uid: The uid of an entry; empty if it has none.
+    """
+
+    version: Callable[[Entry], str]
+    uid: Callable[[Entry], str]
 
     @property
     def is_frozen(self) -> bool:
@@ -41,12 +50,6 @@ class Resting(Protocol[T]):
     def wake(self, entry: Entry) -> T: ...
 
     def wake_all(self, entries: Iterable[Entry]) -> list[T]: ...
-
-    def version(self, entry: Entry) -> str:
-        """Its resource version; empty if it has none."""
-        ...
-
-    def uid(self, entry: Entry) -> str: ...
 
     def memory(self, entry: Entry) -> int:
         """Bytes that it holds."""
@@ -68,6 +71,9 @@ class Handles(Resting[H]):
 
     def __init__(self, form: type[H]) -> None:
         self.form = form
+        # Without a frame of their own: these are asked several times per event.
+        self.version = attrgetter("head.resource_version")
+        self.uid = attrgetter("head.uid")
 
     def key(self, obj: H) -> str:
         # A key may have been read from anything, so this is no place to trust the types.
@@ -95,19 +101,12 @@ class Handles(Resting[H]):
     def wake_all(self, entries: Iterable[Record]) -> list[H]:
         return self.form.over_all(entries)
 
-    def version(self, entry: Record) -> str:
-        return entry.head.resource_version
-
-    def uid(self, entry: Record) -> str:
-        return entry.head.uid
-
     def memory(self, entry: Record) -> int:
         return entry.memory
 
     def reader(self, func: IndexFunc[H]) -> Callable[[Record], Iterable[str] | None]:
         if isinstance(func, HeadIndex):
-            of_head = func.of_head
-            return lambda record: of_head(record.head)
+            return func.of_record
         over = self.form.over
         return lambda record: func(over(record))
 
@@ -123,6 +122,8 @@ class AsIs(Resting[T]):
 
     def __init__(self, key_func: KeyFunc[T]) -> None:
         self._key_func = key_func
+        self.version = version_of
+        self.uid = _uid_of
 
     def key(self, obj: T) -> str:
         try:
@@ -149,12 +150,6 @@ class AsIs(Resting[T]):
     def wake_all(self, entries: Iterable[T]) -> list[T]:
         return list(entries)
 
-    def version(self, entry: T) -> str:
-        return version_of(entry)
-
-    def uid(self, entry: T) -> str:
-        return _text(entry, "uid")
-
     def memory(self, entry: T) -> int:
         return sys.getsizeof(entry)
 
@@ -180,6 +175,10 @@ def choose_resting(
 def version_of(obj: object) -> str:
     """The ``resource_version`` that an object says it has; empty if it says none."""
     return _text(obj, "resource_version")
+
+
+def _uid_of(obj: object) -> str:
+    return _text(obj, "uid")
 
 
 def _text(obj: object, attribute: str) -> str:

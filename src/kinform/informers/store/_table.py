@@ -117,7 +117,9 @@ class Table:
         """Add it or put it in the place of another one, which is returned."""
         while True:
             tended = self._tended
-            readings = [index.read(key, entry) for index in tended]
+            readings: list[Reading] = []
+            for index in tended:  # a comprehension would be one call more, once per event
+                readings.append(index.read(key, entry))
             with self._lock:
                 if tended is not self._tended:
                     continue  # an index came in between, and has not seen this entry

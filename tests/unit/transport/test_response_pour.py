@@ -1,0 +1,386 @@
+"""Responses that pour: the same whoever carries the body and however it is packed."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+
+import pytest
+import trustme
+
+from kinform.errors import StateError, TransportError
+from kinform.transport import Request, Response
+from tests.support.pouring import all_poured, next_poured
+from tests.support.wire import (
+    Connect,
+    Received,
+    Serve,
+    chunk,
+    pem_of,
+    server_context,
+    stream_head,
+)
+
+streams = pytest.mark.parametrize("connect", ["streams"], indirect=True)
+LAST = chunk(b"")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a body comes: packed or not, in its own time or within a limit."""
+
+    packed: bool = False
+    limit: float | None = None
+
+    @property
+    def request(self) -> Request:
+        return Request("GET", "/api/v1/pods", total_timeout=self.limit)
+
+    @property
+    def head(self) -> bytes:
+        return stream_head(Content_Encoding="gzip") if self.packed else stream_head()
+
+    def pack(self, piece: bytes) -> bytes:
+        return chunk(gzip.compress(piece) if self.packed else piece)
+
+
+@pytest.fixture(
+    params=[Way(), Way(packed=True), Way(limit=30.0)], ids=["plain", "gzip", "with a limit"]
+)
+def way(request: pytest.FixtureRequest) -> Way:
+    found: Way = request.param
+    return found
+
+
+class Server:
+    """Answers one request with a body whose every piece the test sends."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._writer: asyncio.StreamWriter | None = None
+        self.is_left = asyncio.Event()
+
+    def send(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            self._write(self._way.pack(piece))
+
+    def end(self) -> None:
+        self._write(LAST)
+
+    def cut(self) -> None:
+        assert self._writer is not None
+        self._writer.close()
+
+    def _write(self, data: bytes) -> None:
+        assert self._writer is not None
+        self._writer.write(data)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        self._writer = writer
+        writer.write(self._way.head)
+        with suppress(ConnectionError):
+            await reader.read()
+        self.is_left.set()
+        writer.close()
+
+
+Open = Callable[[Way], Awaitable[tuple[Server, Response]]]
+
+
+@pytest.fixture
+async def open_way(connect: Connect) -> AsyncIterator[Open]:
+    """Ask a server for a body that comes this way."""
+    async with AsyncExitStack() as stack:
+
+        async def build(way: Way) -> tuple[Server, Response]:
+            server = Server(way)
+            listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+            stack.callback(listening.close)
+            port = listening.sockets[0].getsockname()[1]
+            response = await connect(f"http://127.0.0.1:{port}").send(way.request)
+            stack.push_async_callback(response.close)
+            return server, response
+
+        yield build
+
+
+Opened = tuple[Server, Response]
+
+
+@pytest.fixture
+async def opened(open_way: Open, way: Way) -> Opened:
+    return await open_way(way)
+
+
+# -- pieces ----------------------------------------------------------------------------------
+
+
+async def test_pieces_pour_until_it_is_enough_and_the_rest_to_who_comes_next(
+    opened: Opened,
+) -> None:
+    server, response = opened
+    server.send(b"one")
+    assert await next_poured(response.pour) == b"one"
+    server.send(b"two")
+    assert await next_poured(response.pour) == b"two"
+    server.send(b"three", b"four")
+    server.end()
+    assert b"".join(await all_poured(response.pour)) == b"threefour"
+    assert await all_poured(response.pour) == []
+
+
+async def test_one_pour_takes_all_that_comes(opened: Opened) -> None:
+    server, response = opened
+    got: list[bytes] = []
+
+    def take(piece: bytes) -> bool:
+        got.append(piece)
+        server.send(b"%d" % len(got)) if len(got) < 5 else server.end()
+        return False
+
+    server.send(b"0")
+    assert await response.pour(take) is False
+    assert got == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_an_answer_without_a_body_pours_nothing(serve: Serve, connect: Connect) -> None:
+    server = await serve(b"HTTP/1.1 204 No Content\r\n\r\n")
+    response = await connect(server).send(Way().request)
+    assert await all_poured(response.pour) == []
+    assert await all_poured(response.pour) == []
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
+@streams
+async def test_a_flood_of_small_pieces_that_ebbs_away_pours_out_whole_and_in_order(
+    serve: Serve, connect: Connect, authority: trustme.CA, secure: bool
+) -> None:
+    count = 300
+    taken = asyncio.Semaphore(0)
+
+    async def handler(_request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(stream_head())
+        for number in range(count):
+            writer.write(chunk(b"%d " % number))
+            await taken.acquire()
+        writer.write(LAST)
+
+    server = await serve(handler, context=server_context(authority) if secure else None)
+    transport = connect(server, certificate_authority=pem_of(authority) if secure else None)
+    response = await transport.send(Request("GET", "/", is_stream=True))
+    got: list[bytes] = []
+
+    def take(piece: bytes) -> bool:
+        got.append(piece)
+        taken.release()
+        return False
+
+    assert await response.pour(take) is False
+    assert got == [b"%d " % number for number in range(count)]
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def refusing(error: Exception) -> Callable[[bytes], bool]:
+    def refuse(piece: bytes) -> bool:
+        raise error
+
+    return refuse
+
+
+async def test_what_who_takes_it_raises_is_raised_and_drops_the_connection(opened: Opened) -> None:
+    server, response = opened
+    error = LookupError("no")
+    server.send(b"one")
+    with pytest.raises(LookupError) as caught:
+        await response.pour(refusing(error))
+    assert caught.value is error
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+@pytest.mark.parametrize("error", [OSError("no"), TimeoutError("no")], ids=["OSError", "timeout"])
+async def test_an_error_of_who_takes_it_is_not_taken_for_one_of_the_connection(
+    opened: Opened, error: Exception
+) -> None:
+    server, response = opened
+    server.send(b"one")
+    with pytest.raises(type(error)) as caught:
+        await response.pour(refusing(error))
+    assert caught.value is error
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+async def test_one_that_no_coroutine_may_raise_drops_the_connection_too(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(response.pour(refusing(StopIteration())), 5)
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    with pytest.raises(LookupError):
+        await response.pour(refusing(LookupError("no")))
+    with pytest.raises((TransportError, StateError)):
+        await all_poured(response.pour)
+
+
+# -- ends ------------------------------------------------------------------------------------
+
+
+async def test_enough_keeps_the_connection(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    await next_poured(response.pour)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await server.is_left.wait()
+    await response.close()
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    came = asyncio.Event()
+
+    def take(piece: bytes) -> bool:
+        came.set()
+        return False
+
+    task = asyncio.create_task(response.pour(take))
+    await came.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+async def test_a_cancelled_pour_is_not_the_end_of_the_body(opened: Opened) -> None:
+    _, response = opened
+    task = asyncio.create_task(response.pour(lambda piece: False))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises((TransportError, StateError)):
+        await all_poured(response.pour)
+
+
+async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
+    opened: Opened,
+) -> None:
+    server, response = opened
+    got: list[bytes] = []
+
+    def take(piece: bytes) -> bool:
+        got.append(piece)
+        server.cut()
+        return False
+
+    server.send(b"one")
+    with pytest.raises(TransportError, match="/api/v1/pods"):
+        await response.pour(take)
+    assert got == [b"one"]
+
+
+async def test_a_broken_body_stays_broken(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    server.cut()
+    with pytest.raises(TransportError):
+        await all_poured(response.pour)
+    with pytest.raises((TransportError, StateError)):
+        await all_poured(response.pour)
+
+
+async def test_closing_wakes_who_pours_with_an_error(opened: Opened) -> None:
+    server, response = opened
+    came = asyncio.Event()
+
+    def take(piece: bytes) -> bool:
+        came.set()
+        return False
+
+    server.send(b"one")
+    task = asyncio.create_task(response.pour(take))
+    await came.wait()
+    await response.close()
+    with pytest.raises(TransportError, match="closed while it was being read"):
+        await asyncio.wait_for(task, 5)
+    await response.close()
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+async def test_a_body_that_does_not_end_in_time_is_an_error_for_who_pours(
+    open_way: Open, packed: bool
+) -> None:
+    server, response = await open_way(Way(packed=packed, limit=0.2))
+    server.send(b"one")
+    with pytest.raises(TransportError, match="the body did not end within the time given"):
+        await asyncio.wait_for(all_poured(response.pour), 10)
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+@streams
+async def test_the_end_drops_the_connection_before_anybody_closes_it(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    server.end()
+    assert await all_poured(response.pour) == [b"one"]
+    await asyncio.wait_for(server.is_left.wait(), 5)
+
+
+# -- read once -------------------------------------------------------------------------------
+
+
+async def read_it(response: Response) -> None:
+    await response.read()
+
+
+async def take_its_chunks(response: Response) -> None:
+    async for _ in response.chunks():
+        pass
+
+
+@pytest.mark.parametrize("before", [read_it, take_its_chunks])
+async def test_a_body_that_was_read_does_not_pour(
+    opened: Opened, before: Callable[[Response], Awaitable[None]]
+) -> None:
+    server, response = opened
+    server.send(b"one")
+    server.end()
+    await before(response)
+    with pytest.raises(StateError, match="only once"):
+        await response.pour(lambda piece: True)
+
+
+async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Opened) -> None:
+    server, response = opened
+    server.send(b"one")
+    pieces = aiter(response.chunks())
+    assert await anext(pieces) == b"one"
+    with pytest.raises(StateError, match="only once"):
+        await response.pour(lambda piece: True)
+    server.send(b"two")
+    assert await anext(pieces) == b"two"
+    await response.close()
+
+
+@pytest.mark.parametrize("after", [read_it, take_its_chunks])
+async def test_a_body_that_poured_is_not_read(
+    opened: Opened, after: Callable[[Response], Awaitable[None]]
+) -> None:
+    server, response = opened
+    server.send(b"one")
+    await next_poured(response.pour)
+    with pytest.raises(StateError, match="only once"):
+        await after(response)
+    await response.close()
