@@ -79,6 +79,9 @@ class Field(NamedTuple):
         is_default = not self.has_zero and value is not None and value == self.default
         if is_default and self.name not in tree and not self.is_always:
             return  # a default that nobody touched is the server's business
+        is_left_out = not is_new and self.name not in tree
+        if is_left_out and self.models is not None and value == self.default:
+            return  # it did not come, so nobody demands what it would have to have
         before = tree.get(self.name)
         now = _plain_child(value, origins, before, f".{self.name}", is_micro=self.is_micro)
         is_demanded = self.is_always and (is_new or self.name in tree)

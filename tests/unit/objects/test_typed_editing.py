@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from kinform.api import GVK
@@ -23,7 +24,7 @@ from kinform.models.core.v1 import (
 from kinform.models.meta.v1 import ObjectMeta
 from kinform.models.policy.v1 import Eviction
 from kinform.models.resource.v1 import ResourceSlice
-from kinform.objects import JSON, Model, Part, Quantity, TypedObject
+from kinform.objects import JSON, Always, Model, Part, Quantity, TypedObject
 from tests.support.objects import record_of
 
 
@@ -278,3 +279,33 @@ def test_a_default_that_nobody_touched_is_not_written() -> None:
 def test_a_text_where_bytes_belong_is_refused_and_not_taken_for_base64() -> None:
     with pytest.raises(EncodeError, match=r"data\[password\]: expected bytes, got a str"):
         Secret(data={"password": cast(Any, "passw0rd")}).to_bytes()
+
+
+class Rate(Model):
+    limit: Always[int] = 0
+
+
+class Flow(Model):
+    rate: Always[Rate] = msgspec.field(default_factory=Rate)
+    size: int = 0
+
+
+class Pipe(TypedObject, group="example.com", version="v1", kind="Pipe", plural="pipes"):
+    __slots__ = ()
+
+    spec: Part[Flow] = Part("spec", Flow, Flow)
+
+
+def test_what_is_demanded_of_a_struct_that_did_not_come_is_not_sent() -> None:
+    tree = {
+        "apiVersion": "example.com/v1",
+        "kind": "Pipe",
+        "metadata": {"name": "a"},
+        "spec": {"size": 1},
+    }
+    edited = Pipe.over(record_of(tree)).copy()
+    edited.spec.size = 2
+    assert edited.to_dict()["spec"] == {"size": 2}
+    edited.spec.rate.limit = 3
+    assert edited.to_dict()["spec"] == {"size": 2, "rate": {"limit": 3}}
+    assert Pipe(spec=Flow(size=1)).to_dict()["spec"] == {"size": 1, "rate": {"limit": 0}}
