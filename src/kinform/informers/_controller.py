@@ -115,7 +115,6 @@ class _Processing(Generic[T]):
         self._process = process
         # The reflector and its resync empty it both: one at a time, or one waits for nothing.
         self._emptying = asyncio.Lock()
-        self._is_emptying = False
         # What the last ``process`` still has to be waited for.
         self._owed: Awaitable[object] | None = None
         # The queue's own methods: this stands in the way of nothing.
@@ -128,7 +127,7 @@ class _Processing(Generic[T]):
 
     def settle(self) -> bool:
         """Process the events that were put in; whether that is done without waiting for anybody."""
-        if self._owed is not None or self._is_emptying:
+        if self._owed is not None or self._emptying.locked():
             return False
         queue = self._queue
         while (deltas := queue.pop_changes(_BATCH)) is not None:
@@ -139,18 +138,12 @@ class _Processing(Generic[T]):
             if result is not None and isawaitable(result):
                 self._owed = result
                 return False
-            if not len(queue):
-                return True
         return not len(queue)
 
     async def room(self) -> None:
         try:
             async with self._emptying:
-                self._is_emptying = True
-                try:
-                    await self._empty()
-                finally:
-                    self._is_emptying = False
+                await self._empty()
         except Exception as error:
             raise TargetFailedError(str(error)) from error
 

@@ -153,7 +153,7 @@ async def test_a_batch_ends_before_a_key_that_it_has() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+no_event = pytest.mark.parametrize(
     "put",
     [
         lambda fifo: fifo.replace([obj("x")]),
@@ -162,6 +162,9 @@ async def test_a_batch_ends_before_a_key_that_it_has() -> None:
     ],
     ids=["replace", "resync", "bookmark"],
 )
+
+
+@no_event
 async def test_what_is_no_event_comes_alone(put: Callable[[DeltaFIFO[Unstructured]], None]) -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(known_objects=Known())
     fifo.add(obj("a"))
@@ -191,15 +194,7 @@ async def test_changes_can_be_popped_at_once_up_to_the_limit_and_no_two_of_one_k
     assert found[0].kind is DeltasKind.CHANGES
 
 
-@pytest.mark.parametrize(
-    "put",
-    [
-        lambda fifo: fifo.replace([obj("x")]),
-        lambda fifo: fifo.resync(),
-        lambda fifo: fifo.bookmark("5"),
-    ],
-    ids=["replace", "resync", "bookmark"],
-)
+@no_event
 async def test_what_is_no_event_is_not_popped_at_once_nor_overtaken(
     put: Callable[[DeltaFIFO[Unstructured]], None],
 ) -> None:

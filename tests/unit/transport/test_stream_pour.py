@@ -311,21 +311,14 @@ async def test_a_cancelled_pour_takes_nothing_more_and_loses_nothing() -> None:
     assert b"".join(await all_poured(stream.pour)) == b"twothree"
 
 
-async def test_a_pour_that_is_cancelled_when_it_had_enough_leaves_no_trace() -> None:
+@pytest.mark.parametrize(
+    "answer", [lambda _: True, refusing(LookupError("no"))], ids=["it had enough", "it was refused"]
+)
+async def test_a_pour_that_is_cancelled_after_its_answer_leaves_no_trace(
+    answer: Callable[[bytes], bool],
+) -> None:
     stream, connection = opened()
-    task = await pouring(stream, Basin(enough=1))
-    connection.deliver(chunk(b"one"))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    task = await pouring(stream, Basin())
-    connection.deliver(LAST)
-    assert await task is False
-
-
-async def test_a_pour_that_is_cancelled_when_it_was_refused_leaves_no_trace() -> None:
-    stream, connection = opened()
-    task = await pouring(stream, refusing(LookupError("no")))
+    task = await pouring(stream, answer)
     connection.deliver(chunk(b"one"))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

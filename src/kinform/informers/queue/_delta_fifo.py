@@ -87,7 +87,8 @@ class DeltaFIFO(Generic[T]):
         # Held to put one entry in and to close, so that no entry slips in behind the closing.
         self._lock = threading.Lock()
         self._popping = asyncio.Lock()
-        self._is_popping = False
+        # Not the same: a ``pop`` that waits for an entry holds the lock too.
+        self._is_processing = False
         self._consumer: asyncio.Future[None] | None = None
         self._producers: list[asyncio.Future[None]] = []
 
@@ -164,22 +165,22 @@ class DeltaFIFO(Generic[T]):
             while not self._entries:
                 await self._wait_for_entry()
             first = self._entries[0]
-            self._is_popping = True
+            self._is_processing = True
             try:
                 is_change = type(first) is Delta
                 result = process(self._take_changes(limit) if is_change else self._take_one())
                 return await result if isawaitable(result) else result
             finally:
-                self._is_popping = False
+                self._is_processing = False
                 if type(first) is _Replace and first.is_initial:
                     self.has_synced.set()
 
     def pop_changes(self, limit: int) -> Deltas[T] | None:
         """What ``pop`` would hand out if that is events, without waiting; else ``None``.
 
-        ``None`` too while a ``pop`` is under way: its ``process`` is not done yet.
+        ``None`` too while the ``process`` of a ``pop`` is not done.
         """
-        if not self._entries or type(self._entries[0]) is not Delta or self._is_popping:
+        if not self._entries or type(self._entries[0]) is not Delta or self._is_processing:
             return None
         return self._take_changes(limit)
 
@@ -217,6 +218,7 @@ class DeltaFIFO(Generic[T]):
 
     def _put(self, delta: Delta[T]) -> None:
         with self._lock:
+            # As ``_append`` does it, without its calls: this is once per event.
             if self._closed:
                 self._require_open()
             self._entries.append(delta)
