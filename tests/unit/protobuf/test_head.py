@@ -1,0 +1,151 @@
+"""However a head is read, from well-trodden bytes or by the parser, it is the same head."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from google.protobuf.message import DecodeError as MalformedError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinform.protobuf import _head
+from kinform.protobuf._head import _parsed_head, _usual_head, read_head
+
+TEXT = st.text(max_size=140)
+LABELS = st.dictionaries(st.text(max_size=20), TEXT, max_size=4)
+
+
+def _size(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def _field(number: int, value: bytes | str | int) -> bytes:
+    if isinstance(value, int):
+        return _size(number << 3) + _size(value)
+    data = value.encode() if isinstance(value, str) else value
+    return _size(number << 3 | 2) + _size(len(data)) + data
+
+
+def _object(*metadata: bytes, rest: bytes = b"") -> bytes:
+    return _field(1, b"".join(metadata)) + rest
+
+
+def _label(key: str, value: str) -> bytes:
+    return _field(11, _field(1, key) + _field(2, value))
+
+
+def _as_a_server_writes(
+    labels: dict[str, str], annotations: dict[str, str], managed: list[bytes]
+) -> list[bytes]:
+    return [
+        *(_field(number, text) for number, text in ((1, "web-0"), (2, "web-"), (3, "shop"))),
+        _field(4, ""),
+        _field(5, "u-1"),
+        _field(6, "7"),
+        _field(7, 3),
+        _field(8, _field(1, 1_700_000_000) + _field(2, 0)),
+        *(_label(key, labels[key]) for key in sorted(labels)),
+        *(_field(12, _field(1, key) + _field(2, value)) for key, value in annotations.items()),
+        _field(13, _field(4, "owner") + _field(6, 1)),
+        *(_field(17, each) for each in managed),
+    ]
+
+
+USUAL = _object(
+    *_as_a_server_writes({"app": "web", "tier": "front"}, {"note": "n" * 300}, [b"m" * 500, b"m"]),
+    rest=_field(2, b"spec" * 5000) + _field(3, b"status"),
+)
+
+
+def _outcome(read: Any, payload: bytes) -> object:
+    try:
+        return read(payload)
+    except (MalformedError, UnicodeDecodeError, ValueError) as error:
+        return type(error)
+
+
+def test_what_a_server_writes_is_read_without_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _parsed_head(USUAL)
+    monkeypatch.setattr(_head, "_parse", None)
+    head = read_head(USUAL)
+    assert head == expected
+    assert head.key == "shop/web-0"
+    assert list(head.labels.items()) == [("app", "web"), ("tier", "front")]
+    assert head.controller_uid == "owner"
+
+
+def test_also_if_there_is_nothing_but_a_name() -> None:
+    only_metadata = _object(*_as_a_server_writes({"app": "web"}, {}, []))
+    cluster_wide = _object(_field(1, "node-1"), _field(5, "u"), _field(6, "1"), _field(8, b""))
+    for payload in (only_metadata, cluster_wide + _field(2, b"spec")):
+        assert _usual_head(payload) == _parsed_head(payload)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(_object(_field(1, "n" * 200), _field(8, b"")), id="a long name"),
+        pytest.param(_object(_field(1, "n"), _field(7, 1000), _field(8, b"")), id="generation"),
+        pytest.param(_object(_field(1, "n"), _field(9, _field(1, 1))), id="being deleted"),
+        pytest.param(_object(_field(1, "n"), _field(14, "finalizer")), id="a finalizer"),
+        pytest.param(_object(_label("b", "1"), _label("a", "2")), id="labels in another order"),
+        pytest.param(_object(_label("a", "1"), _label("a", "2")), id="a label twice"),
+        pytest.param(_object(_label("", "1"), _label("a", "2")), id="a label without a name"),
+        pytest.param(_object(_field(11, _field(1, "a"))), id="a label without a value"),
+        pytest.param(_object(_field(11, _field(2, "v") + _field(1, "a"))), id="value before key"),
+        pytest.param(_object(_label("a" * 130, "v" * 130)), id="a long label"),
+        pytest.param(_object(_field(6, "1"), _field(1, "n")), id="fields in another order"),
+        pytest.param(_object(_field(1, "n"), _field(1, "m")), id="a name twice"),
+        pytest.param(_object(_field(1, "n")) + _object(_field(6, "7")), id="metadata twice"),
+        pytest.param(_field(2, b"spec") + _object(_field(1, "n")), id="metadata not first"),
+        pytest.param(_object(_field(1, "n"), rest=_field(20, b"new")), id="a part of a high number"),
+        pytest.param(_object(_field(1, "n"), rest=_field(4, 7)), id="a part that is a number"),
+        pytest.param(_object(_field(1, "n"), rest=_field(2, b"x") * 50), id="many parts"),
+        pytest.param(_object(_field(1, "n"), _field(12, b"a" * 20_000)), id="a long annotation"),
+        pytest.param(_object(_field(1, "n"), rest=_field(2, b"x" * 3_000_000)), id="a huge part"),
+        pytest.param(_object(_field(1, "n"), _field(12, b"a" * 3_000_000)), id="huge metadata"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\n\x00", id="empty metadata"),
+        pytest.param(_object(_field(1, b"\xff\xfe")), id="not UTF-8"),
+        pytest.param(_object(_label("a", "\x7f")).replace(b"\x7f", b"\xff"), id="a value not UTF-8"),
+    ],
+)
+def test_what_is_unusual_is_the_same(payload: bytes) -> None:
+    assert _outcome(read_head, payload) == _outcome(_parsed_head, payload)
+
+
+@given(labels=LABELS, annotations=LABELS, managed=st.lists(st.binary(max_size=300), max_size=3))
+def test_whatever_is_in_it(
+    labels: dict[str, str], annotations: dict[str, str], managed: list[bytes]
+) -> None:
+    metadata = _as_a_server_writes(labels, annotations, managed)
+    for fields in (metadata, metadata[::-1], metadata[3:]):
+        payload = _object(*fields, rest=_field(2, b"spec"))
+        assert read_head(payload) == _parsed_head(payload)
+        assert list(read_head(payload).labels) == sorted(labels)
+
+
+@given(seed=st.integers(0, 1 << 32))
+def test_however_it_is_broken(seed: int) -> None:
+    chance = random.Random(seed)
+    payload = bytearray(USUAL[:900] if chance.random() < 0.5 else USUAL)
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        # Most of what matters is in the beginning.
+        at = chance.randrange(min(len(payload), chance.choice((60, 200, 25_000))))
+        how = chance.randrange(4)
+        if how == 0:
+            payload[at] = chance.randrange(256)
+        elif how == 1:
+            payload[at] ^= 1 << chance.randrange(8)
+        elif how == 2:
+            del payload[at : at + chance.randrange(1, 40)]
+        else:
+            payload[at:at] = chance.randbytes(chance.randrange(1, 20))
+    broken = bytes(payload)
+    assert _outcome(read_head, broken) == _outcome(_parsed_head, broken)
