@@ -35,7 +35,9 @@ def message_bytes(message: str, tree: Mapping[str, Any]) -> bytes:
     except _MisfitError as misfit:
         place = ".".join(reversed(misfit.path)) or "the object"
         raise EncodeError(f"{place}: {misfit}") from None
-    return bytes(made.SerializeToString())
+    # Maps in the order of their keys, as servers write them; but of two keys one of which begins
+    # with the other, the longer comes first.
+    return bytes(made.SerializeToString(deterministic=True))
 
 
 class _MisfitError(Exception):

@@ -38,6 +38,15 @@ def test_zero_and_absent_stay_apart_where_a_pointer_is() -> None:
         assert POD.decode(POD.encode({"spec": spec}))["spec"] == spec
 
 
+def test_maps_are_written_in_the_order_of_their_keys() -> None:
+    names = ["app.kubernetes.io/name", "app", "pod-template-hash", "tier", "zone", "b", "c"]
+    first = POD.encode({"metadata": {"name": "web", "labels": dict.fromkeys(names, "x")}})
+    again = POD.encode({"metadata": {"name": "web", "labels": dict.fromkeys(names[::-1], "x")}})
+    assert first == again
+    places = [first.index(name.encode()) for name in sorted(names[2:])]
+    assert places == sorted(places)
+
+
 def test_what_a_message_has_no_place_for_does_not_travel() -> None:
     tree = {"apiVersion": "v1", "kind": "Pod", "newPart": 1, "metadata": {"name": "a", "new": {}}}
     again = POD.decode(POD.encode(tree))
