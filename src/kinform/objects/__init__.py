@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec
-from kinform.objects._frozen import FrozenDict, FrozenList, freeze, thaw
+from kinform.objects._frozen import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head, OwnerUid
 from kinform.objects._model import Always, FieldsV1, MicroTime, Model
@@ -27,6 +27,7 @@ __all__ = [
     "FieldsV1",
     "FrozenDict",
     "FrozenList",
+    "FrozenTexts",
     "Handle",
     "Head",
     "JsonCodec",

@@ -59,6 +59,29 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     )
 
 
+class FrozenTexts(dict[str, str]):
+    """A dict of texts that cannot be edited, such as labels. Its ``copy()`` is a plain dict.
+
+    Texts need no freezing, so whatever only reads is served by the C code of ``dict``.
+    """
+
+    __slots__ = ()
+
+    def copy(self) -> dict[str, str]:
+        return dict(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: object) -> dict[str, str]:
+        return dict(self)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, str]]]:
+        return (FrozenTexts, (dict(self),))
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
 class FrozenDict(dict[str, Any]):
     """A dict that cannot be edited. Its ``copy()`` is a plain, deep, editable dict."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kinform.api import GVK, namespace_key
 from kinform.errors import DecodeError, EncodeError, InvalidNameError, ReadOnlyError
 from kinform.objects._codec import JSON, Codec
 from kinform.objects._differences import Operation, json_patch
-from kinform.objects._frozen import FrozenDict
+from kinform.objects._frozen import FrozenTexts
 from kinform.objects._paths import Path
 from kinform.objects._record import Record
 
@@ -54,10 +55,16 @@ class Handle(ABC):
             handles.append(handle)
         return handles
 
-    @property
-    def record(self) -> Record | None:
-        """What this is a view of; ``None`` if it is editable."""
-        return self._record
+    if TYPE_CHECKING:
+
+        @property
+        def record(self) -> Record | None:
+            """What this is a view of; ``None`` if it is editable."""
+    else:
+        # The same, without a frame of its own: it is asked several times per event.
+        record = property(
+            attrgetter("_record"), doc="What this is a view of; ``None`` if it is editable."
+        )
 
     @property
     def memory(self) -> int:
@@ -134,8 +141,9 @@ class Handle(ABC):
 
     @property
     def labels(self) -> dict[str, str]:
-        if self._record is not None:
-            return FrozenDict(self._record.head.labels)
+        record = self._record
+        if record is not None:
+            return FrozenTexts(record.head._labels or ())
         labels: dict[str, str] = self._member("labels", dict)
         return labels
 

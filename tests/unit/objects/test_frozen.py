@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from kinform.errors import EncodeError, ReadOnlyError
-from kinform.objects import FrozenDict, FrozenList, freeze, thaw
+from kinform.objects import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
 
 
 def tree() -> dict[str, Any]:
@@ -309,3 +309,48 @@ def test_thaw_refuses_a_tree_that_contains_itself() -> None:
 def test_values_that_are_no_container_are_frozen_already() -> None:
     for value in ("text", 1, 2.5, None, True):
         assert freeze(value) is value
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+TEXTS = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize("name", sorted(DICT_MUTATORS))
+def test_frozen_texts_refuse_every_mutator_of_dict(name: str) -> None:
+    frozen = FrozenTexts(TEXTS)
+    with pytest.raises(ReadOnlyError, match=r"copy\(\)"):
+        getattr(frozen, name)("app", "x")
+    assert frozen == TEXTS
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(dict, id="dict"),
+        pytest.param(lambda texts: {**texts}, id="**"),
+        pytest.param(lambda texts: texts | {}, id="or"),
+        pytest.param(lambda texts: {} | texts, id="or, the other way"),
+        pytest.param(lambda texts: texts.copy(), id="copy()"),
+        pytest.param(copy.copy, id="copy.copy"),
+        pytest.param(copy.deepcopy, id="copy.deepcopy"),
+        pytest.param(thaw, id="thaw"),
+        pytest.param(lambda texts: json.loads(json.dumps(texts)), id="json"),
+        pytest.param(lambda texts: msgspec.json.decode(msgspec.json.encode(texts)), id="msgspec"),
+    ],
+)
+def test_what_is_made_of_frozen_texts_is_plain_and_ones_own(
+    read: Callable[[FrozenTexts], dict[str, str]],
+) -> None:
+    frozen = FrozenTexts(TEXTS)
+    made = read(frozen)
+    assert type(made) is dict
+    assert made == TEXTS
+    made["app"] = "x"
+    assert frozen == TEXTS
+
+
+def test_frozen_texts_stay_frozen_when_they_are_pickled() -> None:
+    frozen = pickle.loads(pickle.dumps(FrozenTexts(TEXTS)))
+    assert type(frozen) is FrozenTexts
+    assert frozen == TEXTS

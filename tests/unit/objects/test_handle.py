@@ -11,7 +11,7 @@ import pytest
 
 from kinform.api import GVK, namespace_key
 from kinform.errors import DecodeError, ReadOnlyError
-from kinform.objects import JSON, FrozenDict, Record, TreeHandle, Unstructured
+from kinform.objects import JSON, FrozenTexts, Record, TreeHandle, Unstructured
 from tests.support.objects import POD, CountingCodec, payload_of, pod_tree, record_of
 
 
@@ -273,9 +273,9 @@ def test_nothing_that_a_record_shows_can_be_edited() -> None:
         record.payload = b""  # type: ignore[misc]  # that it cannot be is the point
 
 
-def test_labels_are_a_fresh_frozen_dict() -> None:
+def test_labels_are_fresh_and_frozen() -> None:
     handle = view()
-    assert type(handle.labels) is FrozenDict
+    assert type(handle.labels) is FrozenTexts
     assert {**handle.labels, "x": "y"} == handle.labels | {"x": "y"}
 
 
