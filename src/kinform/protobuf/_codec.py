@@ -20,7 +20,7 @@ from kinform.objects import (
     step_into,
 )
 from kinform.protobuf._cuts import metadata_cutter
-from kinform.protobuf._head import read_head
+from kinform.protobuf._head import UNUSUAL, parsed_head, usual_head
 from kinform.protobuf._messages import class_of, fields_of, has_message, own_messages
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
@@ -71,7 +71,13 @@ class ProtobufCodec:
     def head(self, payload: bytes) -> Head:
         """The head alone, for who knows the kind. Raises DecodeError."""
         try:
-            return read_head(payload)
+            head = usual_head(payload)
+        except UNUSUAL:
+            head = None
+        if head is not None:
+            return head
+        try:
+            return parsed_head(payload)
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
 

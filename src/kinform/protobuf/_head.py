@@ -33,16 +33,11 @@ _FEW = 6
 _parse, _parse_owner = _ours["HeadObject"].FromString, _ours["HeadOwner"].FromString
 
 
-def read_head(payload: bytes) -> Head:
-    """The head of an object. Raises what the parser raises."""
-    try:
-        head = _usual_head(payload)
-    except (IndexError, UnicodeDecodeError):
-        head = None
-    return _parsed_head(payload) if head is None else head
+UNUSUAL = (IndexError, UnicodeDecodeError)
+"""What ``usual_head`` may raise instead of returning ``None``."""
 
 
-def _usual_head(payload: bytes) -> Head | None:
+def usual_head(payload: bytes) -> Head | None:
     """The head of an object as servers write most of them; ``None``, or an error, for any other.
 
     It goes from field to field in the order of their numbers, and asks of whatever it passes over
@@ -168,7 +163,8 @@ def _has_plain_parts(payload: bytes, at: int, end: int) -> bool:
     return at == end
 
 
-def _parsed_head(payload: bytes) -> Head:
+def parsed_head(payload: bytes) -> Head:
+    """The head of any object. Raises what the parser raises."""
     metadata = _parse(payload).metadata
     labels = metadata.labels
     owners = metadata.ownerReferences
