@@ -5,9 +5,9 @@
 Prints figures and asserts nothing: they are those of the machine it runs on. The server is the
 embedded one, in a process of its own: with a kube-apiserver, its etcd and a writer on the same
 two cores one measures how long they wait for each other (benchmarks/run.py --only steady). Each
-change has the time of its writing in a label. The bare reader has a blocking socket, looks for
+change has the time of its writing in a label. A bare reader has a blocking socket, looks for
 that label in what it reads, and does nothing else: what it is late is the server's and the
-system's.
+system's. By how much an informer is later than the bare reader of the same bytes is what it adds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -39,7 +40,13 @@ PODS = GVR("", "v1", "pods")
 NAMESPACE = "default"
 STAMP = "written-at"
 _PODS = 2000
-_STAMPED = re.compile(rb'"%s":"(\d+)"' % STAMP.encode())
+# In JSON a quoted text follows the label, in protobuf a text with its size in front.
+_STAMPED = re.compile(rb'%s(?:":"|\x12.)(\d+)\D' % STAMP.encode(), re.DOTALL)
+_JSON = "application/json"
+_PROTOBUF = "application/vnd.kubernetes.protobuf;stream=watch"
+
+# Where in a thousand parts of the sorted delays.
+_RANKS = {"p50": 499, "p90": 899, "p99": 989}
 
 Delays = list[int]
 """Nanoseconds."""
@@ -81,7 +88,13 @@ def server(rate: int, changes: int) -> Iterator[tuple[str, IO[str]]]:
 # -- who hears of it -------------------------------------------------------------------------
 
 
-async def informed(
+def informed(
+    kubeconfig: str, begin: Callable[[], None], changes: int, factory_of: Callable[[Client], Any]
+) -> Delays:
+    return asyncio.run(_informed(kubeconfig, begin, changes, factory_of))
+
+
+async def _informed(
     kubeconfig: str, begin: Callable[[], None], changes: int, factory_of: Callable[[Client], Any]
 ) -> Delays:
     delays: Delays = []
@@ -102,14 +115,15 @@ async def informed(
     return delays
 
 
-def bare(kubeconfig: str, begin: Callable[[], None], changes: int) -> Delays:
+def bare(kubeconfig: str, begin: Callable[[], None], changes: int, accept: str) -> Delays:
     with open(kubeconfig, encoding="utf-8") as file:
         cluster = yaml.safe_load(file)["clusters"][0]["cluster"]
     address = urlsplit(cluster["server"])
     authority = b64decode(cluster["certificate-authority-data"]).decode()
     context = ssl.create_default_context(cadata=authority)
     version = _version(address.netloc, context)
-    request = f"GET /api/v1/pods?watch=1&resourceVersion={version} HTTP/1.1\r\nHost: bench\r\n\r\n"
+    target = f"/api/v1/pods?watch=1&resourceVersion={version}"
+    request = f"GET {target} HTTP/1.1\r\nHost: bench\r\nAccept: {accept}\r\n\r\n"
     delays: Delays = []
     with context.wrap_socket(
         socket.create_connection((address.hostname, address.port)), server_hostname=address.hostname
@@ -146,33 +160,40 @@ def main() -> None:
         asyncio.run(serve(arguments.rate, arguments.changes))
         return
     changes = arguments.rate * arguments.seconds
-    contenders: dict[str, Callable[[str, Callable[[], None]], Delays]] = {
-        "bare reader": lambda kubeconfig, begin: bare(kubeconfig, begin, changes),
-        "typed (protobuf)": lambda kubeconfig, begin: asyncio.run(
-            informed(kubeconfig, begin, changes, SharedInformerFactory)
-        ),
-        "dynamic (JSON)": lambda kubeconfig, begin: asyncio.run(
-            informed(kubeconfig, begin, changes, DynamicSharedInformerFactory)
-        ),
+    forms: dict[str, tuple[str, Callable[[Client], Any]]] = {
+        "protobuf, typed": (_PROTOBUF, SharedInformerFactory),
+        "JSON, dynamic": (_JSON, DynamicSharedInformerFactory),
     }
     print(f"{arguments.rate} changes a second for {arguments.seconds} s, milliseconds late")
-    for name, listen in contenders.items():
-        with server(arguments.rate, changes) as (kubeconfig, stdin):
+    for form, (accept, factory_of) in forms.items():
+        reader = partial(bare, accept=accept)
+        alone = listen(f"bare reader, {form.partition(',')[0]}", arguments.rate, changes, reader)
+        informer = partial(informed, factory_of=factory_of)
+        late = listen(f"informer, {form}", arguments.rate, changes, informer)
+        added = ", ".join(f"{rank} {late[rank] - alone[rank]:.1f}" for rank in _RANKS)
+        print(f"{'which adds':30} {added}", flush=True)
 
-            def begin(stdin: IO[str] = stdin) -> None:
-                stdin.write("go\n")
-                stdin.flush()
 
-            delays = listen(kubeconfig, begin)
-        ranks = statistics.quantiles([delay / 1e6 for delay in delays], n=1000)
-        shown = {
-            "p50": ranks[499],
-            "p90": ranks[899],
-            "p99": ranks[989],
-            "worst": max(delays) / 1e6,
-        }
-        figures = ", ".join(f"{rank} {value:.1f}" for rank, value in shown.items())
-        print(f"{name:20} {figures}", flush=True)
+def listen(
+    name: str,
+    rate: int,
+    changes: int,
+    hear: Callable[[str, Callable[[], None], int], Delays],
+) -> dict[str, float]:
+    """Print how late it hears of the changes of a server of its own, and return that."""
+    with server(rate, changes) as (kubeconfig, stdin):
+
+        def begin() -> None:
+            stdin.write("go\n")
+            stdin.flush()
+
+        delays = hear(kubeconfig, begin, changes)
+    ranks = statistics.quantiles([delay / 1e6 for delay in delays], n=1000)
+    late = {rank: ranks[place] for rank, place in _RANKS.items()}
+    late["worst"] = max(delays) / 1e6
+    figures = ", ".join(f"{rank} {value:.1f}" for rank, value in late.items())
+    print(f"{name:30} {figures}", flush=True)
+    return late
 
 
 if __name__ == "__main__":

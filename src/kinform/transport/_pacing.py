@@ -26,7 +26,7 @@ _STILL_MANY_READS = 6
 # What a connection reads at most in one go.
 _WORTH_WAITING_FOR = 512 * 1024
 # The longest that data may lie in the socket for the sake of more.
-_PATIENCE = 0.003
+_PATIENCE = 0.004
 
 _LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
 
@@ -50,6 +50,7 @@ class Pacing:
         self._is_busy = False
         self._is_patient = False
         self._until = 0.0
+        self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def read(self, size: int) -> None:
@@ -72,7 +73,8 @@ class Pacing:
         if not self._is_patient:
             self._set_patient(True)
         if self._timer is None:
-            self._timer = self._loop.call_at(self._until, self._look)
+            self._due = self._until
+            self._timer = self._loop.call_at(self._due, self._look)
 
     def _was_busy(self) -> bool:
         enough = _STILL_MANY_READS if self._is_busy else _MANY_READS
@@ -87,19 +89,16 @@ class Pacing:
             self._set_patient(False)
 
     def _look(self) -> None:
-        if self._loop.time() < self._until:
-            self._timer = self._loop.call_at(self._until, self._look)
+        if self._due < self._until:
+            self._due = self._until
+            self._timer = self._loop.call_at(self._due, self._look)
             return
         self._timer = None
         if self._read_now is not None:
             self._read_now()
-        if self._is_patient and not self._is_due:
+        if self._is_patient and self._timer is None:
             # Nothing lay there, or it is not much any more. The next is reported at once.
             self._set_patient(False)
-
-    @property
-    def _is_due(self) -> bool:
-        return self._timer is not None
 
     def _set_patient(self, patient: bool) -> None:
         assert _LOW_WATER is not None

@@ -41,8 +41,10 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname=server_hostname
         )
-        # What ``SSLObject.read`` calls, without its frame: that is three calls per event.
-        self._decrypt: Any = getattr(self._tls, "_sslobj", self._tls).read
+        # What ``SSLObject`` calls, without its frames: these are several calls per event.
+        bare: Any = getattr(self._tls, "_sslobj", self._tls)
+        self._decrypt: Callable[[int, memoryview], int] = bare.read
+        self._pending: Callable[[], int] = bare.pending
         self._view = memoryview(bytearray(_ENCRYPTED))
         self._below: asyncio.Transport | None = None
         self._shaken: asyncio.Future[None] = self._loop.create_future()
@@ -110,11 +112,11 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         """Hand on what can be decrypted of what has come."""
         space, filled = self._above.get_buffer(-1), 0
         size = len(space)
-        read: Callable[[int, memoryview], int] = self._decrypt
+        read, incoming = self._decrypt, self._incoming
         try:
             # Asked whether there is anything, OpenSSL need not say no by raising: that would cost
             # as much as the reading.
-            while not self._is_paused and (self._incoming.pending or self._tls.pending()):
+            while not self._is_paused and (incoming.pending or self._pending()):
                 count = read(size - filled, space[filled:])
                 filled += count
                 if not count:

@@ -15,7 +15,7 @@ from kinform.transport._pacing import Pacing
 
 LARGE = 512 * 1024
 QUARTER = 256 * 1024  # of what is much
-PATIENCE = 0.003
+PATIENCE = 0.004
 
 
 @pytest.fixture

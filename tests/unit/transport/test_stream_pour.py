@@ -21,7 +21,7 @@ LAST = chunk(b"")
 BUSY = 30
 """So many pieces at once are a flood, of which a few more are worth waiting for."""
 
-PATIENCE = 0.003
+PATIENCE = 0.004
 
 
 def opened() -> tuple[HttpStream, HeldConnection]:
