@@ -12,7 +12,7 @@ import msgspec
 from kinform.errors import AlreadyStartedError
 from kinform.informers._latch import Latch
 from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Deltas
+from kinform.informers.queue._deltas import Delta, Deltas
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._reflector import Reflector
@@ -125,14 +125,15 @@ class _Processing(Generic[T]):
         self.resync = queue.resync
         self.bookmark = queue.bookmark
 
-    def settle(self) -> bool:
-        """Process the events that were put in; whether that is done without waiting for anybody."""
+    def put_all(self, deltas: list[Delta[T]]) -> bool:
+        """Process these events; whether that is done without waiting for anybody."""
+        queue = self._queue
+        queue.put_all(deltas)
         if self._owed is not None or self._emptying.locked():
             return False
-        queue = self._queue
-        while (deltas := queue.pop_changes(_BATCH)) is not None:
+        while (changes := queue.pop_changes(_BATCH)) is not None:
             try:
-                result = self._process(deltas)
+                result = self._process(changes)
             except Exception as error:
                 raise TargetFailedError(str(error)) from error
             if result is not None and isawaitable(result):

@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from kinform.client import EventType, Frame
+from kinform.client._framing import FrameDecoder
 from kinform.errors import ExpiredError, TransportError
-from kinform.informers import DeletedObject, Phase, Reflector, Store
+from kinform.informers import DeletedObject, Delta, Phase, Reflector, Store
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._target import TargetFailedError
-from kinform.objects import Unstructured
+from kinform.objects import JSON, Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status
 from tests.support.held_source import HeldSource, added
@@ -216,6 +218,7 @@ def raising(method: str) -> Callable[..., None]:
         ("delete", ("DELETED", pod("a", rv="11"))),
         ("delete", ("DELETED", poison("a", "11"))),
     ],
+    ids=["add", "update", "delete", "delete what cannot be read"],
 )
 @virtual_time
 async def test_a_store_that_fails_on_an_event_is_given_everything_anew(
@@ -228,7 +231,7 @@ async def test_a_store_that_fails_on_an_event_is_given_everything_anew(
         await asyncio.sleep(10)
         assert contents(store) == {"z": "1"}
         assert reflector.status().relists == {"store failed": 1}
-        assert reflector.status().errors == {"CacheError": 1}
+        assert reflector.status().errors["CacheError"] == 1
 
 
 @virtual_time
@@ -302,14 +305,14 @@ class Roomy(Store[Unstructured]):
 
 
 class Settling(Roomy):
-    """Has settled, or not, as the test says."""
+    """Takes batches whole, and has settled then, or not, as the test says."""
 
     def __init__(self, *answers: bool) -> None:
         super().__init__()
         self._answers = iter(answers)
 
-    def settle(self) -> bool:
-        self.steps.append("settle")
+    def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+        self.steps.append(" ".join(f"{delta.type} {delta.key}" for delta in deltas))
         return next(self._answers)
 
 
@@ -335,9 +338,47 @@ async def test_a_target_that_has_settled_is_not_waited_for() -> None:
         assert not batches.give(added("c", "13"))
     assert store.steps == [
         "room",
-        *("add a", "settle"),
-        *("add b", "settle", "room"),
-        *("add c", "settle"),
+        "ADDED default/a",
+        *("ADDED default/b", "room"),
+        "ADDED default/c",
+    ]
+
+
+@virtual_time
+async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmark_before_it() -> (
+    None
+):
+    told: list[str] = []
+
+    class Whole(Store[Unstructured]):
+        def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+            told.append(", ".join(f"{delta.type} {delta.key}" for delta in deltas))
+            return True
+
+        def bookmark(self, resource_version: str) -> None:
+            told.append(f"bookmark {resource_version}")
+
+    def frame(type: str, obj: dict[str, Any]) -> Frame:
+        return FrameDecoder(JSON).decode(msgspec.json.encode({"type": type, "object": obj}))
+
+    source = HeldSource("first")
+    async with reflecting(source, Whole(Unstructured)):
+        batches = await source.awaited()
+        batches.give(
+            frame("ADDED", pod("a", rv="11")),
+            frame("MODIFIED", pod("first", rv="12")),
+            frame("DELETED", pod("a", rv="13")),
+            frame("BOOKMARK", pod("", rv="14")),
+            frame("DELETED", poison("first", "15")),
+            frame("ADDED", pod("b", rv="16")),
+        )
+        await asyncio.sleep(1)
+    assert told[0] == "ADDED default/a, UPDATED default/first, DELETED default/a"
+    assert told[1:] == [
+        "bookmark 14",
+        "DELETED default/first",
+        "bookmark 15",
+        "ADDED default/b",
     ]
 
 
@@ -351,10 +392,16 @@ async def test_a_target_that_never_wants_to_hold_it_back_is_never_waited_for() -
             assert contents(store)[name] == str(rv)
 
 
-@pytest.mark.parametrize("kind", [Roomy, Settling])
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [(Roomy(), "add a"), (Settling(True), "ADDED default/a")],
+    ids=["one by one", "in one go"],
+)
 @virtual_time
-async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(kind: type[Roomy]) -> None:
-    source, store = HeldSource("first"), kind()
+async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
+    store: Roomy, told: str
+) -> None:
+    source = HeldSource("first")
     gone = Frame(EventType.ERROR, error=ExpiredError("too old", code=410, reason="Expired"))
     async with reflecting(source, store) as reflector:
         batches = await source.awaited()
@@ -362,13 +409,13 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(kind: ty
         await source.awaited()
         assert source.opened == 2
         assert reflector.status().relists == {"expired": 1}
-    assert store.steps == ["room", "add a", "room", "room"]
+    assert store.steps == ["room", told, "room", "room"]
 
 
 @virtual_time
 async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
     class Broken(Roomy):
-        def settle(self) -> bool:
+        def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
             raise TargetFailedError from ValueError("no more")
 
     source, store = HeldSource("first"), Broken()
@@ -378,7 +425,7 @@ async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
     with pytest.raises(ValueError, match="no more"):
         await task
     assert source.opened == 1
-    assert store.steps == ["room", "add a"]
+    assert store.steps == ["room"]
 
 
 @virtual_time

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from inspect import isawaitable
 from typing import Any, Generic, TypeVar, cast, overload
 
@@ -26,9 +26,6 @@ from kinform.objects import Handle
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-# A member of an enum is looked up in two steps, a global in one: this is once per event.
-_ADDED, _UPDATED = DeltaType.ADDED, DeltaType.UPDATED
 
 
 class _Replace(msgspec.Struct, Generic[T], frozen=True):
@@ -96,16 +93,31 @@ class DeltaFIFO(Generic[T]):
 
     def add(self, obj: T) -> None:
         """The object is new."""
-        self._put(Delta(_ADDED, obj, self._key_of(obj)))
+        self.put_all((Delta(DeltaType.ADDED, obj, self._key_of(obj)),))
 
     def update(self, obj: T) -> None:
         """The object has changed."""
-        self._put(Delta(_UPDATED, obj, self._key_of(obj)))
+        self.put_all((Delta(DeltaType.UPDATED, obj, self._key_of(obj)),))
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
         """The object is gone; ``obj`` is its last state. It need not be known."""
         gone = obj if isinstance(obj, DeletedObject) else DeletedObject(self._key_of(obj), obj)
-        self._put(Delta(DeltaType.DELETED, gone, gone.key))
+        self.put_all((Delta(DeltaType.DELETED, gone, gone.key),))
+
+    def put_all(self, deltas: Sequence[Delta[T]]) -> None:
+        """What happened to some objects, in its order."""
+        if not deltas:
+            return
+        with self._lock:
+            if self._closed:
+                self._require_open()
+            self._entries.extend(deltas)
+            if self._consumer is not None:
+                self._wake_consumer()
+            if self._populated:
+                return
+            self._populated = True
+        self.has_synced.set()
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
         """These objects, and no others, are there. Of several with one key the last counts."""
@@ -215,19 +227,6 @@ class DeltaFIFO(Generic[T]):
                 f"{self._called()}: the key function gives no key for a {type(obj).__name__}"
             )
         return key
-
-    def _put(self, delta: Delta[T]) -> None:
-        with self._lock:
-            # As ``_append`` does it, without its calls: this is once per event.
-            if self._closed:
-                self._require_open()
-            self._entries.append(delta)
-            if self._consumer is not None:
-                self._wake_consumer()
-            if self._populated:
-                return
-            self._populated = True
-        self.has_synced.set()
 
     def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
         """With the lock held."""

@@ -50,6 +50,7 @@ class OpenWatch:
     Attributes:
         opened_from: The version after which its changes begin.
         events: How many came, bookmarks included.
+        heard_at: When something came last, by the loop's clock.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class OpenWatch:
         self._left_over: list[Frame] = []
         self._lifetime = lifetime
         self._ends_at = math.inf
-        self._heard_at = 0.0
+        self.heard_at = 0.0
         self._longest_silence: float | None = None
         self._cadence = cadence
         self._bookmark_at: float | None = None
@@ -118,21 +119,21 @@ class OpenWatch:
                 than this server is ever silent), or past the time at which the server was to end
                 the watch.
         """
+        self.heard_at = self._loop.time()
         if self._left_over:
             batch, self._left_over = self._left_over, []
             if into(batch):
                 return True
         assert self._batches is not None
         self._longest_silence = longest_silence
-        self._heard_at = self._loop.time()
 
         def heard(batch: list[Frame]) -> bool:
-            now = self._heard_at = self._loop.time()
+            now = self.heard_at = self._loop.time()
             if now >= self._ends_at:
                 raise self._silence()  # a source that is always ready lets no timer come
             return into(batch)
 
-        if self._deadline() <= self._heard_at:
+        if self._deadline() <= self.heard_at:
             raise self._silence()
         try:
             with self._alarm.set():
@@ -155,7 +156,7 @@ class OpenWatch:
         silence = self._longest_silence
         if silence is None:
             silence = self._cadence.longest_silence
-        return self._ends_at if silence is None else min(self._ends_at, self._heard_at + silence)
+        return self._ends_at if silence is None else min(self._ends_at, self.heard_at + silence)
 
     def give_back(self, frames: list[Frame]) -> None:
         """Frames for the next reader."""

@@ -132,7 +132,6 @@ class Reflector(Generic[T]):
         self._metrics = metrics = guarded(metrics)
 
         self._room: Callable[[], Any] | None = getattr(store, "room", None)
-        self._settle: Callable[[], bool] | None = getattr(store, "settle", None)
         self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
 
         self._vitals = Vitals(resource_version=resource_version)
@@ -411,9 +410,8 @@ class Reflector(Generic[T]):
         """Apply what comes until somebody has to be waited for; false when the watch is over."""
 
         def take(batch: list[Frame]) -> bool:
-            self._vitals.contact_at = self._vitals.clock()
-            self._taking.take(batch, watch)
-            return not (self._room is None if self._settle is None else self._settle())
+            self._vitals.contact_at = watch.heard_at
+            return not self._taking.take(batch, watch)
 
         try:
             return await watch.pour(take)

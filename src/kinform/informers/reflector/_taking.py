@@ -9,9 +9,10 @@ from kinform.api import GVK, compare_resource_versions
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
 from kinform.informers._changes import DeletedObject
+from kinform.informers.queue._deltas import Delta, DeltaType
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._open_watch import OpenWatch
-from kinform.informers.reflector._target import Target
+from kinform.informers.reflector._target import Target, TargetFailedError
 from kinform.informers.reflector._vitals import Vitals, error_kind
 from kinform.objects import Handle, Record
 
@@ -19,6 +20,10 @@ T = TypeVar("T", bound=Handle)
 
 # A watch from these begins with what there is, and not after a known state.
 FROM_ANYWHERE = ("", "0")
+
+# A member of an enum is looked up in two steps, a global in one: these are for every event.
+_ADDED, _BOOKMARK = EventType.ADDED, EventType.BOOKMARK
+_DELTA_TYPES = {EventType.ADDED: DeltaType.ADDED, EventType.MODIFIED: DeltaType.UPDATED}
 
 
 class Taking(Generic[T]):
@@ -35,59 +40,99 @@ class Taking(Generic[T]):
     ) -> None:
         self._name = name
         self._store = store
+        self._admit = admission.admit
         self._admission = admission
         self._vitals = vitals
         # What was expected last: a stream says its kind with every event.
         self._kind: GVK | None = None
         self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
+        self._put_all: Callable[[list[Delta[T]]], bool] = getattr(
+            store, "put_all", self._put_one_by_one
+        )
+        self._need_not_wait = not hasattr(store, "room")
+        # What the batch at hand has brought so far, and the store does not have yet.
+        self._deltas: list[Delta[T]] = []
 
-    def take(self, batch: list[Frame], watch: OpenWatch) -> None:
-        """Apply all of it, and remember the version of each that was applied."""
+    def take(self, batch: list[Frame], watch: OpenWatch) -> bool:
+        """Apply all of it, and remember the version of each; whether nobody has to be waited for.
+
+        What comes before something that is refused is applied: it is not sent again.
+        """
         vitals = self._vitals
-        for frame in batch:
-            record = frame.record
-            if record is None:
-                version = self._take_unreadable(frame)
-            else:
-                version = record.head.resource_version
-                if frame.type is EventType.BOOKMARK:
-                    self._take_bookmark(version, watch)
+        try:
+            for frame in batch:
+                record = frame.record
+                if record is None:
+                    version = self._take_unreadable(frame)
                 else:
-                    vitals.event_at = vitals.contact_at
-                    self._apply(frame.type, record, watch)
-            watch.events += 1
-            if frame.type is EventType.ADDED and watch.opened_from in FROM_ANYWHERE:
-                # What there was at the start comes in no order of versions.
-                continue
-            if watch.opened_from in FROM_ANYWHERE:
-                watch.opened_from = version
-            if version:
-                vitals.resource_version = version
-                vitals.moved = True
+                    version = record.head.resource_version
+                    if frame.type is _BOOKMARK:
+                        self._take_bookmark(version, watch)
+                    elif record.gvk is self._kind or self._is_expected(record):
+                        vitals.event_at = vitals.contact_at
+                        self._take_object(frame.type, record, watch)
+                watch.events += 1
+                if watch.opened_from in FROM_ANYWHERE:
+                    if frame.type is _ADDED:
+                        # What there was at the start comes in no order of versions.
+                        continue
+                    watch.opened_from = version
+                if version:
+                    vitals.resource_version = version
+                    vitals.moved = True
+        except BaseException:
+            self._flush()
+            raise
+        return self._flush()
 
-    def _apply(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
-        if record.gvk is not self._kind:
-            if not self._admission.is_expected(record):
-                self._come_to(record.head.resource_version)
-                return
-            self._kind = record.gvk
-        if kind is EventType.ADDED:
+    def _is_expected(self, record: Record) -> bool:
+        if not self._admission.is_expected(record):
+            self._come_to(record.head.resource_version)
+            return False
+        self._kind = record.gvk
+        return True
+
+    def _take_object(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
+        if kind is _ADDED:
             self._check_replay(record, watch)
-        obj = self._admission.admit(record)
+        obj = self._admit(record)
+        key = record.head.key
         if obj is None:
             if kind is EventType.DELETED:
-                self._delete_by_key(record.head.key)
+                self._delete_by_key(key)
             self._come_to(record.head.resource_version)
-            return
+        elif kind is EventType.DELETED:
+            self._deltas.append(Delta(DeltaType.DELETED, DeletedObject(key, obj), key))
+        else:
+            self._deltas.append(Delta(_DELTA_TYPES[kind], obj, key))
+
+    def _flush(self) -> bool:
+        """Give the store what was collected for it; whether it need not be waited for."""
+        deltas, self._deltas = self._deltas, []
         try:
-            if kind is EventType.ADDED:
-                self._store.add(obj)
-            elif kind is EventType.MODIFIED:
-                self._store.update(obj)
-            else:
-                self._store.delete(obj)
+            return self._put_all(deltas)
+        except (CacheError, TargetFailedError):
+            raise
         except Exception as error:  # the store may be anybody's
-            raise self._store_failed(record.head.key, error) from error
+            raise CacheError(f"{self._name}: the store failed: {error}") from error
+
+    def _put_one_by_one(self, deltas: list[Delta[T]]) -> bool:
+        """For a store that knows of no deltas."""
+        store = self._store
+        for delta in deltas:
+            try:
+                if isinstance(delta.object, DeletedObject):
+                    gone = delta.object
+                    store.delete(gone if gone.object is None else gone.object)
+                elif delta.type is DeltaType.ADDED:
+                    store.add(delta.object)
+                else:
+                    store.update(delta.object)
+            except Exception as error:  # the store may be anybody's
+                raise CacheError(
+                    f"{self._name}: the store failed on {delta.key!r}: {error}"
+                ) from error
+        return self._need_not_wait
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
         watch.heard_bookmark()
@@ -97,6 +142,7 @@ class Taking(Generic[T]):
     def _come_to(self, version: str) -> None:
         """Tell the store how far this is where no event does: nobody is to wait for it."""
         if version and self._bookmark is not None:
+            self._flush()
             self._bookmark(version)
 
     def _take_unreadable(self, frame: Frame) -> str:
@@ -114,16 +160,11 @@ class Taking(Generic[T]):
 
     def _delete_by_key(self, key: str) -> None:
         """The server says that it is gone, in words that cannot be read or transformed."""
-        try:
-            # Without a state: the store knows its last one better than anybody who looks now,
-            # before what is queued has come to it.
-            self._store.delete(DeletedObject(key, None, final_state_unknown=True))
-        except Exception as error:  # the store may be anybody's
-            raise self._store_failed(key, error) from error
+        # Without a state: the store knows its last one better than anybody who looks now,
+        # before what is queued has come to it.
+        gone = DeletedObject[T](key, None, final_state_unknown=True)
+        self._deltas.append(Delta(DeltaType.DELETED, gone, key))
         self._admission.quarantine.release(key)
-
-    def _store_failed(self, key: str, error: Exception) -> CacheError:
-        return CacheError(f"{self._name}: the store failed on {key!r}: {error}")
 
     def _check_replay(self, record: Record, watch: OpenWatch) -> None:
         """An honest server has nothing to add that is older than where we asked it to go on."""
