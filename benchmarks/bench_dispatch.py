@@ -21,6 +21,7 @@ from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOpt
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.objects import JSON, Record, Unstructured
 from kinform.testing.cluster_life import realistic_pod_json
+from tests.support.changes import deliver
 
 Pods = Dispatcher[Unstructured]
 
@@ -58,7 +59,7 @@ async def throughput(changes: Sequence[Change], batch: int, **options: Any) -> f
     pods.start()
     started = time.perf_counter()
     for start in range(0, len(changes), batch):
-        pods.deliver(changes[start : start + batch])
+        deliver(pods, changes[start : start + batch])
         if options.get("policy") == "block":
             await pods.room()
     pods.mark_synced()
@@ -89,10 +90,10 @@ async def delivery(changes: Sequence[Change], handlers: int) -> float:
     for _ in range(handlers):
         pods.add(HandlerOptions(on_add=lambda _: release.wait()))
     pods.start()
-    pods.deliver(changes[:1])
+    deliver(pods, changes[:1])
     started = time.perf_counter()
     for change in changes:
-        pods.deliver((change,))
+        deliver(pods, (change,))
     spent = time.perf_counter() - started
     release.set()
     await pods.stop()
@@ -116,7 +117,7 @@ async def latencies(change: Change, rounds: int, *, is_async: bool) -> list[floa
     pods.start()
     for _ in range(rounds):
         delivered = time.perf_counter()
-        pods.deliver((change,))
+        deliver(pods, (change,))
         await asyncio.sleep(0.001)
     await pods.stop()
     return sorted(found)
@@ -134,7 +135,7 @@ async def pending_bytes(entries: Sequence[Record], count: int, policy: Policy) -
 
     registration = pods.add(HandlerOptions(on_add=blocks, policy=policy))
     pods.start()
-    pods.deliver(additions(entries[:1]))
+    deliver(pods, additions(entries[:1]))
     await entered.wait()
     keys = [f"default/pod-{number}" for number in range(count)]
     gc.collect()
@@ -142,7 +143,7 @@ async def pending_bytes(entries: Sequence[Record], count: int, policy: Policy) -
     for number, key in enumerate(keys):
         entry = entries[number % len(entries)]
         change = Change(ChangeType.ADDED, key, ChangeSource.WATCH, None, entry, time.monotonic())
-        pods.deliver((change,))
+        deliver(pods, (change,))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     depth = registration.stats.depth

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType
+from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.objects import JSON, Record, Unstructured
 
 
@@ -34,6 +37,13 @@ def deleted(
     last = new or old
     key = key if last is None else last.head.key
     return Change(ChangeType.DELETED, key, source, old, new, time.monotonic())
+
+
+def deliver(pods: Dispatcher[Any], changes: Sequence[Change]) -> bool:
+    """Have them told, as an informer does it; whether somebody has enough now."""
+    is_crowded = pods.deliver(changes)
+    pods.rouse()
+    return is_crowded
 
 
 def wake(entry: Record) -> Unstructured:

@@ -325,6 +325,8 @@ class SharedIndexInformer(ObservedInformer[T]):
                     queue_depth=self._queue_depth,
                     seconds=time.monotonic() - started,
                 )
+        if changes:
+            self._dispatcher.rouse()
         return self._dispatcher.room() if is_crowded else None
 
     def _note_list(self, part: Part[T]) -> None:

@@ -21,7 +21,7 @@ from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._registration import Registration
 from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.objects import Unstructured
-from tests.support.changes import added, deleted, record, updated, version, wake
+from tests.support.changes import added, deleted, deliver, record, updated, version, wake
 from tests.support.waiting import wait_until
 
 Call = tuple[object, ...]
@@ -111,9 +111,9 @@ async def test_every_kind_of_change_becomes_its_call(
     pods: Pods, recorder: Recorder | AsyncRecorder
 ) -> None:
     listen(pods, handler=recorder)
-    pods.deliver([added(A1, ChangeSource.INITIAL), added(B1)])
-    pods.deliver([updated(A1, A2), deleted(A2, record("a", "3")), deleted(B1)])
-    pods.deliver([deleted(None, key="default/c")])
+    deliver(pods, [added(A1, ChangeSource.INITIAL), added(B1)])
+    deliver(pods, [updated(A1, A2), deleted(A2, record("a", "3")), deleted(B1)])
+    deliver(pods, [deleted(None, key="default/c")])
     assert await recorder.heard(6) == [
         ("add", "a", "1", True),
         ("add", "b", "1", False),
@@ -127,7 +127,7 @@ async def test_every_kind_of_change_becomes_its_call(
 async def test_callbacks_that_are_not_there_are_not_missed(pods: Pods) -> None:
     gone: list[str] = []
     registration = listen(pods, on_delete=lambda deleted: gone.append(deleted.key))
-    pods.deliver([added(A1), updated(A1, A2), deleted(A2, A2)])
+    deliver(pods, [added(A1), updated(A1, A2), deleted(A2, A2)])
     await wait_until(lambda: registration.stats.processed == 3)
     assert gone == ["default/a"]
     assert registration.stats.failed == 0
@@ -138,7 +138,7 @@ async def test_a_late_handler_sees_the_snapshot_first(
 ) -> None:
     replay = [added(A1, ChangeSource.REPLAY), added(B1, ChangeSource.REPLAY)]
     registration = listen(pods, handler=recorder, replay=replay, synced=True)
-    pods.deliver([updated(A1, A2)])
+    deliver(pods, [updated(A1, A2)])
     await registration.has_synced
     assert await recorder.heard(3) == [
         ("add", "a", "1", True),
@@ -151,7 +151,7 @@ async def test_handlers_get_handles_of_their_own(pods: Pods) -> None:
     seen: list[Unstructured] = []
     for _ in range(2):
         listen(pods, on_add=seen.append)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     await wait_until(lambda: len(seen) == 2)
     assert seen[0] is not seen[1]
 
@@ -164,7 +164,7 @@ async def test_unchanged_updates_go_to_those_who_asked(pods: Pods) -> None:
         updated(A1, record("a", "1"), source)
         for source in (ChangeSource.RELIST, ChangeSource.WATCH)
     ]
-    pods.deliver([*same, added(B1)])
+    deliver(pods, [*same, added(B1)])
     assert len(await curious.heard(3)) == 3
     assert await usual.heard(1) == [("add", "b", "1", False)]
 
@@ -177,8 +177,8 @@ async def test_unchanged_updates_go_to_those_who_asked(pods: Pods) -> None:
 async def test_crossing_a_filter_is_an_addition_or_a_deletion(pods: Pods, filter: Any) -> None:
     recorder = Recorder()
     registration = listen(pods, handler=recorder, filter=filter)
-    pods.deliver([added(A0), updated(A0, WEB1), updated(WEB1, WEB2), updated(WEB2, DB3)])
-    pods.deliver([updated(DB3, A2), deleted(A2, A2), added(WEB1), deleted(WEB1, DB3)])
+    deliver(pods, [added(A0), updated(A0, WEB1), updated(WEB1, WEB2), updated(WEB2, DB3)])
+    deliver(pods, [updated(DB3, A2), deleted(A2, A2), added(WEB1), deleted(WEB1, DB3)])
     await wait_until(lambda: registration.stats.processed == 8)
     assert recorder.calls == [
         ("add", "a", "1", False),
@@ -194,9 +194,9 @@ async def test_coalescing_loses_no_deletion_that_a_filter_lets_through(pods: Pod
     registration = listen(
         pods, handler=recorder, filter=LabelSelector.parse("app=web"), policy="coalesce"
     )
-    pods.deliver([added(WEB1)])
+    deliver(pods, [added(WEB1)])
     await recorder.heard(1)
-    pods.deliver([updated(WEB1, DB3), deleted(DB3)])
+    deliver(pods, [updated(WEB1, DB3), deleted(DB3)])
     await wait_until(lambda: registration.stats.processed == 2)
     assert [call[0] for call in recorder.calls] == ["add", "delete"]
 
@@ -204,7 +204,7 @@ async def test_coalescing_loses_no_deletion_that_a_filter_lets_through(pods: Pod
 async def test_a_raising_filter_is_a_failure_of_that_event_alone(pods: Pods, told: Told) -> None:
     recorder = Recorder()
     listen(pods, handler=recorder, filter=lambda pod: 1 // len(pod.labels) >= 0, name="picky")
-    pods.deliver([added(A1), added(WEB1)])
+    deliver(pods, [added(A1), added(WEB1)])
     assert await recorder.heard(1) == [("add", "a", "1", False)]
     assert [type(failure.error) for failure in told.failures] == [ZeroDivisionError]
 
@@ -303,7 +303,7 @@ async def test_a_handler_blocked_for_ever_delays_no_sibling(pods: Pods) -> None:
         listen(pods, handler=sibling)
     try:
         for number in range(200):
-            pods.deliver([added(record(f"p{number}"))])
+            deliver(pods, [added(record(f"p{number}"))])
         for sibling in siblings:
             assert len(await sibling.heard(200)) == 200
         await wait_until(entered.is_set)
@@ -322,7 +322,7 @@ async def test_a_handler_that_never_awaits_leaves_the_loop_to_others(pods: Pods)
         seen.append(pod.name)
 
     listen(pods, on_add=never_awaits)
-    pods.deliver([added(A1)] * 1000)
+    deliver(pods, [added(A1)] * 1000)
     while len(seen) < 1000:
         turns.append(len(seen))
         await asyncio.sleep(0)
@@ -332,7 +332,7 @@ async def test_a_handler_that_never_awaits_leaves_the_loop_to_others(pods: Pods)
 async def test_nobody_has_synced_before_the_list_was_delivered(pods: Pods) -> None:
     recorder = Recorder()
     first = listen(pods, handler=recorder)
-    pods.deliver([added(A1, ChangeSource.INITIAL)])
+    deliver(pods, [added(A1, ChangeSource.INITIAL)])
     await recorder.heard(1)
     assert not first.has_synced
     pods.mark_synced()
@@ -348,7 +348,7 @@ async def test_a_handler_has_synced_only_after_its_last_call_returned(pods: Pods
         await release.wait()
 
     registration = listen(pods, on_add=waits)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     pods.mark_synced()
     await wait_until(lambda: registration.stats.depth == 0)
     assert not registration.has_synced
@@ -399,7 +399,7 @@ async def test_there_is_room_when_the_blocking_handler_has_caught_up(pods: Pods)
     listen(pods, on_add=lambda _: None)
     listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=10)
     await pods.room()
-    pods.deliver([added(A1)] * 30)
+    deliver(pods, [added(A1)] * 30)
     waiting = asyncio.ensure_future(pods.room())
     await asyncio.wait([waiting], timeout=0.05)
     assert not waiting.done()
@@ -410,7 +410,7 @@ async def test_there_is_room_when_the_blocking_handler_has_caught_up(pods: Pods)
 async def test_removing_the_full_handler_makes_room(pods: Pods) -> None:
     release = threading.Event()
     registration = listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=1)
-    pods.deliver([added(A1)] * 3)
+    deliver(pods, [added(A1)] * 3)
     waiting = asyncio.ensure_future(pods.room())
     await asyncio.wait([waiting], timeout=0.05)
     registration.remove()
@@ -425,7 +425,7 @@ async def test_ten_thousand_changes_arrive_in_order_under_every_policy(
     registration = listen(pods, handler=recorder, policy=policy)
     names = [f"p{number}" for number in range(10_000)]
     for start in range(0, 10_000, 100):
-        pods.deliver([added(record(name)) for name in names[start : start + 100]])
+        deliver(pods, [added(record(name)) for name in names[start : start + 100]])
         await pods.room()
     pods.mark_synced()
     await registration.has_synced
@@ -435,7 +435,7 @@ async def test_ten_thousand_changes_arrive_in_order_under_every_policy(
 async def test_after_a_stop_there_is_no_thread_and_no_task(pods: Pods) -> None:
     before = asyncio.all_tasks()
     registrations = [listen(pods, handler=made()) for made in (Recorder, AsyncRecorder)]
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     pods.mark_synced()
     for registration in registrations:
         await registration.has_synced
@@ -461,11 +461,11 @@ async def test_what_was_not_told_before_a_stop_is_told_after_a_restart(
 ) -> None:
     await pods.stop()
     registration = listen(pods, handler=recorder)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     pods.mark_synced()
     await pods.stop()
     pods.start()
-    pods.deliver([added(B1)])
+    deliver(pods, [added(B1)])
     assert [call[1] for call in await recorder.heard(2)] == ["a", "b"]
     await registration.has_synced
 
@@ -474,7 +474,7 @@ async def test_what_was_delivered_before_the_start_is_told_after_it() -> None:
     dispatcher: Pods = Dispatcher(name="pods", wake=wake, version=version)
     recorder = Recorder()
     registration = listen(dispatcher, handler=recorder)
-    dispatcher.deliver([added(A1)])
+    deliver(dispatcher, [added(A1)])
     dispatcher.mark_synced()
     assert recorder.calls == []
     dispatcher.start()
@@ -493,7 +493,7 @@ async def test_a_stop_lets_a_short_callback_finish(pods: Pods) -> None:
         finished.append("async")
 
     listen(pods, on_add=works)
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     await entered.wait()
     await pods.stop()
     assert finished == ["async"]
@@ -510,7 +510,7 @@ async def test_a_stop_cancels_a_task_that_does_not_finish(pods: Pods) -> None:
             cancelled.set()
 
     registration = listen(pods, on_add=hangs)
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     await entered.wait()
     await pods.stop()
     assert cancelled.is_set()
@@ -529,12 +529,12 @@ async def test_a_stop_gives_up_on_a_stuck_thread_and_calls_never_overlap(
         calls.append((pod.name, threading.get_ident()))
 
     listen(pods, on_add=sticks, name="sticky")
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     await wait_until(entered.is_set)
     await pods.stop()
     assert "handler pods/sticky does not return" in caplog.text
     pods.start()
-    pods.deliver([added(B1)])
+    deliver(pods, [added(B1)])
     assert len(handler_threads()) == 1
     release.set()
     await wait_until(lambda: len(calls) == 2)
@@ -550,7 +550,7 @@ async def test_a_stuck_thread_ends_when_its_callback_returns(pods: Pods) -> None
         release.wait()
 
     listen(pods, on_add=sticks)
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     await wait_until(entered.is_set)
     [thread] = handler_threads()
     assert thread.daemon
@@ -574,7 +574,7 @@ async def test_a_handler_that_was_removed_is_let_go_when_its_last_callback_retur
     slow = Slow()
     handler, release = weakref.ref(slow), slow.release
     registration = listen(pods, handler=slow)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     await wait_until(slow.entered.is_set)
     del slow
     registration.remove()
@@ -601,7 +601,7 @@ async def test_a_plain_handler_may_stop_its_own_informer_and_wait_for_it(pods: P
         calls.append(pod.name)
 
     listen(pods, on_add=stops)
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     await wait_until(lambda: calls == ["a"])
     await pods.stop()
     assert handler_threads() == []
@@ -625,7 +625,7 @@ async def test_handlers_come_and_go_on_other_threads_while_changes_are_delivered
 
     workers = [asyncio.ensure_future(asyncio.to_thread(come_and_go)) for _ in range(3)]
     for number in range(500):
-        pods.deliver([added(record(f"p{number}"))])
+        deliver(pods, [added(record(f"p{number}"))])
         await asyncio.sleep(0)
     going.set()
     await asyncio.gather(*workers)

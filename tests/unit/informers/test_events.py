@@ -16,7 +16,7 @@ from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._events import EventStream, InformerEvent
 from kinform.informers.dispatch._handlers import SubscriptionOptions
 from kinform.objects import Unstructured
-from tests.support.changes import added, deleted, record, updated, version, wake
+from tests.support.changes import added, deleted, deliver, record, updated, version, wake
 
 A1, A2, A3 = (record("a", rv) for rv in "123")
 B1 = record("b")
@@ -59,8 +59,8 @@ async def test_a_stream_gives_the_snapshot_and_then_the_tail(
     pods: Dispatcher[Unstructured],
 ) -> None:
     stream = open_stream(pods, added(A1, ChangeSource.REPLAY))
-    pods.deliver([updated(A1, A2), deleted(A2, A3)])
-    pods.deliver([added(B1), deleted(B1, source=ChangeSource.RELIST)])
+    deliver(pods, [updated(A1, A2), deleted(A2, A3)])
+    deliver(pods, [added(B1), deleted(B1, source=ChangeSource.RELIST)])
     events = await take(stream, 5)
     assert versions(events) == [
         ("ADDED", None, "1"),
@@ -83,7 +83,7 @@ async def test_a_stream_gives_the_snapshot_and_then_the_tail(
 
 async def test_a_deletion_can_be_had_as_handlers_get_it(pods: Dispatcher[Unstructured]) -> None:
     stream = open_stream(pods)
-    pods.deliver([added(A1), deleted(A1)])
+    deliver(pods, [added(A1), deleted(A1)])
     came, went = await take(stream, 2)
     assert came.deleted is None
     assert went.deleted == DeletedObject("default/a", went.object, final_state_unknown=True)
@@ -93,7 +93,7 @@ async def test_a_waiting_consumer_is_woken_by_a_change(pods: Dispatcher[Unstruct
     stream = open_stream(pods)
     waiting = asyncio.ensure_future(take(stream, 1))
     await asyncio.sleep(0)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     assert len(await waiting) == 1
 
 
@@ -101,7 +101,7 @@ async def test_a_stream_has_synced_when_its_last_event_of_the_snapshot_was_taken
     pods: Dispatcher[Unstructured],
 ) -> None:
     stream = open_stream(pods, added(A1), added(B1))
-    pods.deliver([updated(A1, A2)])
+    deliver(pods, [updated(A1, A2)])
     await take(stream, 1)
     assert not stream.has_synced
     await take(stream, 1)
@@ -123,7 +123,7 @@ async def test_a_stream_that_waits_for_the_first_list_syncs_with_it(
     stream = pods.open_stream(SubscriptionOptions())
     waiting = asyncio.ensure_future(take(stream, 1))
     await asyncio.sleep(0)
-    pods.deliver([added(A1, ChangeSource.INITIAL)])
+    deliver(pods, [added(A1, ChangeSource.INITIAL)])
     pods.mark_synced()
     [event] = await waiting
     assert event.is_in_initial_list
@@ -133,7 +133,7 @@ async def test_a_stream_that_waits_for_the_first_list_syncs_with_it(
 async def test_a_stream_filters_as_handlers_do(pods: Dispatcher[Unstructured]) -> None:
     stream = open_stream(pods, filter=LabelSelector.parse("app=web"))
     web = record("a", "2", app="web")
-    pods.deliver([added(A1), updated(A1, web), updated(web, A3)])
+    deliver(pods, [added(A1), updated(A1, web), updated(web, A3)])
     assert versions(await take(stream, 2)) == [("ADDED", None, "2"), ("DELETED", None, "2")]
     assert stream.stats.processed == 3
 
@@ -142,7 +142,7 @@ async def test_a_raising_filter_costs_a_stream_that_event_alone(
     pods: Dispatcher[Unstructured],
 ) -> None:
     stream = open_stream(pods, filter=lambda pod: 1 // (pod.name != "a"))
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     [event] = await take(stream, 1)
     assert event.key == "default/b"
     assert (stream.stats.processed, stream.stats.failed) == (2, 1)
@@ -151,14 +151,14 @@ async def test_a_raising_filter_costs_a_stream_that_event_alone(
 
 async def test_a_stream_may_coalesce(pods: Dispatcher[Unstructured]) -> None:
     stream = open_stream(pods, policy="coalesce")
-    pods.deliver([added(A1), updated(A1, A2), updated(A2, A3)])
+    deliver(pods, [added(A1), updated(A1, A2), updated(A2, A3)])
     assert stream.stats.depth == 1
     assert versions(await take(stream, 1)) == [("ADDED", None, "3")]
 
 
 async def test_a_slow_stream_may_make_the_informer_wait(pods: Dispatcher[Unstructured]) -> None:
     stream = open_stream(pods, policy="block", capacity=2)
-    pods.deliver([added(A1), added(B1)])
+    deliver(pods, [added(A1), added(B1)])
     room = asyncio.ensure_future(pods.room())
     await asyncio.sleep(0)
     assert not room.done()
@@ -188,7 +188,7 @@ async def test_a_stream_ends_when_the_informer_stops_and_stays_so_when_it_starts
     await pods.stop()
     assert await consumer == ["default/a"]
     pods.start()
-    pods.deliver([added(B1)])
+    deliver(pods, [added(B1)])
     assert await keys(stream) == []
     assert pods.registrations == ()
 
@@ -219,7 +219,7 @@ async def test_a_forgotten_stream_leaves_the_dispatcher_on_the_next_change(
     del stream
     gc.collect()
     assert held.stats.depth == 0
-    pods.deliver([added(B1)])
+    deliver(pods, [added(B1)])
     assert held.stats.depth == 0
     assert held.stopped
 
@@ -230,7 +230,7 @@ async def test_a_second_consumer_of_one_stream_is_refused(pods: Dispatcher[Unstr
     await asyncio.sleep(0)
     with pytest.raises(StateError, match="one consumer"):
         await anext(stream)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     await first
 
 
@@ -239,7 +239,7 @@ async def test_a_cancelled_consumer_may_come_back(pods: Dispatcher[Unstructured]
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await anext(stream)
-    pods.deliver([added(A1)])
+    deliver(pods, [added(A1)])
     assert [event.type for event in await take(stream, 1)] == [ChangeType.ADDED]
 
 

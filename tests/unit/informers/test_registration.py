@@ -14,7 +14,7 @@ from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._handlers import HandlerOptions
 from kinform.informers.dispatch._registration import Registration
 from kinform.objects import Unstructured
-from tests.support.changes import added, record, version, wake
+from tests.support.changes import added, deliver, record, version, wake
 from tests.support.waiting import wait_until
 
 A, B = added(record("a")), added(record("b"))
@@ -73,11 +73,11 @@ async def test_nothing_is_told_after_a_waited_removal(
     pods: Dispatcher[Unstructured], callback: Any
 ) -> None:
     registration = listen(pods, on_add=callback)
-    pods.deliver([A] * 5000)
+    deliver(pods, [A] * 5000)
     registration.remove()
     await registration.stopped
     told = registration.stats.processed
-    pods.deliver([B] * 10)
+    deliver(pods, [B] * 10)
     await asyncio.sleep(0)
     assert registration.stats.processed == told
     assert registration.stats.depth == 0
@@ -93,7 +93,7 @@ async def test_a_plain_handler_may_remove_itself(pods: Dispatcher[Unstructured])
         calls.append(f"stopped: {bool(box[0].stopped)}")
 
     box.append(listen(pods, on_add=once))
-    pods.deliver([A, B])
+    deliver(pods, [A, B])
     await box[0].stopped
     assert calls == ["a", "stopped: False"]
 
@@ -108,7 +108,7 @@ async def test_an_async_handler_may_remove_itself(pods: Dispatcher[Unstructured]
         calls.append(pod.name)
 
     box.append(listen(pods, on_add=once))
-    pods.deliver([A, B])
+    deliver(pods, [A, B])
     await box[0].stopped
     assert calls == ["a"]
 
@@ -123,7 +123,7 @@ async def test_a_removal_waits_for_the_running_callback_and_so_does_a_stop(
         release.wait()
 
     registration = listen(pods, on_add=blocks)
-    pods.deliver([A])
+    deliver(pods, [A])
     await wait_until(entered.is_set)
     registration.remove()
     assert not registration.stopped
@@ -141,7 +141,7 @@ async def test_a_removed_handler_is_not_started_again(pods: Dispatcher[Unstructu
     registration.remove()
     await pods.stop()
     pods.start()
-    pods.deliver([A])
+    deliver(pods, [A])
     assert registration.stats.depth == 0
 
 
@@ -149,7 +149,7 @@ async def test_removal_from_another_thread_can_be_waited_for_there(
     pods: Dispatcher[Unstructured],
 ) -> None:
     registration = listen(pods, on_add=ignore_async)
-    pods.deliver([A] * 200)
+    deliver(pods, [A] * 200)
 
     def remove() -> bool:
         registration.remove()

@@ -142,6 +142,7 @@ class Dispatcher(Generic[T]):
         """Put changes into every mailbox. Updates to the same version go to those who asked.
 
         Returns whether one of those who chose to block has enough now: then wait for ``room``.
+        ``rouse`` is to follow.
         """
         is_crowded = False
         changed: Sequence[Change] | None = None
@@ -158,7 +159,6 @@ class Dispatcher(Generic[T]):
                 news = changed
             if news:
                 mailbox.put(news)
-                subscription.runner.nudge()
             if subscription.holds_back and mailbox.room() is not None:
                 is_crowded = True
         if self._metrics is not NO_METRICS:
@@ -166,6 +166,11 @@ class Dispatcher(Generic[T]):
                 depth = subscription.mailbox.depth
                 self._metrics.handler_depth(self._name, subscription.name, depth)
         return is_crowded
+
+    def rouse(self) -> None:
+        """Have everybody told what was delivered. With no lock held: some are told right here."""
+        for subscription in self._subscriptions:
+            subscription.runner.nudge_here()
 
     @property
     def wants_unchanged(self) -> bool:

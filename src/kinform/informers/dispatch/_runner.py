@@ -12,9 +12,12 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
+from typing import Any
 
 from kinform.informers._waking import wake
+from kinform.informers.dispatch._begun import Begun
 from kinform.informers.dispatch._mailbox import Item, Mailbox
 
 _log = logging.getLogger("kinform.dispatch")
@@ -63,6 +66,11 @@ class Runner(ABC):
                 return
             self._is_active = True
         self._launch()
+
+    def nudge_here(self) -> None:
+        """``nudge``, on the loop's thread and with no lock held: who can is told right here."""
+        if self._mailbox:
+            self.nudge()
 
     def halt(self, ended: Callable[[], None]) -> None:
         """Tell nothing more; ``ended`` is called when no callback runs any more."""
@@ -172,17 +180,25 @@ class TaskRunner(Runner):
     Between changes it waits: to begin another task each time takes the loop three turns instead
     of one. A handler that cancels its own task loses that task: another one begins with the next
     change.
+
+    While it waits, ``nudge_here`` runs the handler in its name up to where it first awaits
+    something that is not there yet, and most handlers never do: then the loop need not turn once
+    more for them (5 % of the CPU of an event, benchmarks/run.py --only steady). What is left of
+    the handler goes on in the task.
     """
 
     def __init__(
-        self, mailbox: Mailbox, tell: Callable[[Item], Awaitable[None]], *, name: str
+        self, mailbox: Mailbox, tell: Callable[[Item], Coroutine[Any, Any, None]], *, name: str
     ) -> None:
         super().__init__(mailbox)
         self._tell = tell
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
+        self._context: Context | None = None
         self._more: asyncio.Future[None] | None = None
+        self._is_telling_here = False
+        self._begun: Begun | None = None
         self._was_interrupted = False
 
     def cancel(self) -> None:
@@ -205,10 +221,12 @@ class TaskRunner(Runner):
 
     def _begin(self) -> None:
         assert self._loop is not None
-        self._task = self._loop.create_task(self._run(), name=self._name)
+        self._context = copy_context()
+        self._task = self._loop.create_task(self._run(), name=self._name, context=self._context)
         self._task.add_done_callback(self._done)
 
     async def _run(self) -> None:
+        assert self._loop is not None
         take, tell = self._mailbox.take, self._tell
         while True:
             items, since = 0, time.monotonic()
@@ -218,23 +236,63 @@ class TaskRunner(Runner):
                 if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
                     await asyncio.sleep(0)
                     items, since = 0, time.monotonic()
-            if not await self._wait():
-                return
+            with self._lock:
+                if not self._is_allowed:
+                    return
+                if self._mailbox:
+                    continue
+                # Who nudges after our look at the mailbox finds us waiting.
+                more = self._more = self._loop.create_future()
+            try:
+                await more
+            except asyncio.CancelledError:
+                if self._begun is None:
+                    raise
+                self._begun.cancel()
+            finally:
+                self._more = None
+            if self._begun is not None:
+                begun, self._begun = self._begun, None
+                await begun
 
-    async def _wait(self) -> bool:
-        """Whether there is more to do. Who nudges after our look at the mailbox finds us here."""
-        assert self._loop is not None
-        with self._lock:
-            if not self._is_allowed:
-                return False
-            if self._mailbox:
-                return True
-            more = self._more = self._loop.create_future()
+    def nudge_here(self) -> None:
+        more = self._more
+        if self._is_telling_here:
+            return  # by a handler that is told right here: it is looked for more after it
+        if more is None or more.done() or asyncio.current_task() is not None:
+            super().nudge_here()
+            return
+        loop, task, context = self._loop, self._task, self._context
+        assert loop is not None
+        assert task is not None
+        assert context is not None
+        asyncio.tasks._enter_task(loop, task)
+        self._is_telling_here = True
         try:
-            await more
+            context.run(self._tell_here)
         finally:
-            self._more = None
-        return True
+            self._is_telling_here = False
+            asyncio.tasks._leave_task(loop, task)
+        if (self._begun is not None or self._mailbox) and not more.done():
+            more.set_result(None)
+
+    def _tell_here(self) -> None:
+        """For one turn, or until a handler has to wait."""
+        take, tell = self._mailbox.take, self._tell
+        items, since = 0, time.monotonic()
+        while self._is_allowed and (item := take()) is not None:
+            telling = tell(item)
+            try:
+                self._begun = Begun(telling, telling.send(None))
+                return
+            except StopIteration:
+                pass
+            except BaseException as error:  # what ends the task, or the process
+                self._begun = Begun.failed(error)
+                return
+            items += 1
+            if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
+                return
 
     def _rouse(self) -> None:
         more = self._more  # the task may be done waiting between two looks
