@@ -90,3 +90,7 @@ def added(name: str, rv: str) -> Frame:
 
 def modified(name: str, rv: str) -> Frame:
     return Frame(EventType.MODIFIED, record_of(pod(name, rv=rv)))
+
+
+def deleted(name: str, rv: str) -> Frame:
+    return Frame(EventType.DELETED, record_of(pod(name, rv=rv)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kinform.client import EventType, Frame
-from kinform.errors import AlreadyStartedError
+from kinform.errors import AlreadyStartedError, DecodeError
 from kinform.informers import (
     Controller,
     ControllerConfig,
@@ -24,7 +24,7 @@ from kinform.informers import (
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod
-from tests.support.held_source import HeldSource, added, modified
+from tests.support.held_source import HeldSource, added, deleted, modified
 from tests.support.informer_sources import QUICK, LoggedSource
 from tests.support.objects import record_of
 from tests.support.running import running
@@ -215,6 +215,23 @@ async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_ot
         assert not batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
     assert taking.kinds[1:] == [DeltasKind.CHANGES] * 2
     assert taking.lines[1:] == ["UPDATED default/a", "UPDATED default/a", "ADDED default/b"]
+
+
+async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_alike() -> None:
+    source, taking = HeldSource("a"), Taking()
+    queue: DeltaFIFO[Unstructured] = DeltaFIFO(key_func=lambda obj: f"pod:{obj.name}")
+    unreadable = DecodeError("no object", key="default/c", resource_version="14")
+    async with running(Controller(config(source, taking, queue=queue))):
+        batches = await source.awaited()
+        batches.give(added("b", "11"), modified("a", "12"), deleted("a", "13"))
+        batches.give(Frame(EventType.DELETED, error=unreadable))
+    assert taking.lines == [
+        "REPLACED pod:a",
+        "ADDED pod:b",
+        "UPDATED pod:a",
+        "DELETED pod:a",
+        "DELETED default/c",
+    ]
 
 
 async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:

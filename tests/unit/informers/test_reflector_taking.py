@@ -234,6 +234,26 @@ async def test_a_store_that_fails_on_an_event_is_given_everything_anew(
         assert reflector.status().errors["CacheError"] == 1
 
 
+class Heap(Store[Unstructured]):
+    """Takes batches whole, and looks at nothing."""
+
+    def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("target", [Store(Unstructured), Heap(Unstructured)])
+@virtual_time
+async def test_an_object_without_a_name_cannot_be_kept_and_all_is_fetched_anew(
+    target: Store[Unstructured],
+) -> None:
+    nameless = ("MODIFIED", pod("", rv="12"))
+    script = listed(pod("a")).watches([("ADDED", pod("b", rv="11")), nameless, STAY], [STAY])
+    async with reflecting(script.lists(pod_list(pod("z"), rv="20")), target) as reflector:
+        await asyncio.sleep(10)
+        assert reflector.status().relists == {"store failed": 1}
+        assert reflector.last_sync_resource_version == "20"
+
+
 @virtual_time
 async def test_a_bare_target_will_do() -> None:
     """Five methods, and none of what a store has beside them."""

@@ -73,6 +73,7 @@ class DeltaFIFO(Generic[T]):
         self.name = name
         self.capacity = capacity
         self.has_synced = Latch(f"{name or 'a queue'} has synced")
+        self._has_own_keys = key_func is not None
         self._key_func = key_func or cast(Callable[[T], str], _named_key)
         self._remembered: RememberedObjects[T] | None = None
         if known_objects is None:
@@ -93,31 +94,20 @@ class DeltaFIFO(Generic[T]):
 
     def add(self, obj: T) -> None:
         """The object is new."""
-        self.put_all((Delta(DeltaType.ADDED, obj, self._key_of(obj)),))
+        self._put((Delta(DeltaType.ADDED, obj, self._key_of(obj)),))
 
     def update(self, obj: T) -> None:
         """The object has changed."""
-        self.put_all((Delta(DeltaType.UPDATED, obj, self._key_of(obj)),))
+        self._put((Delta(DeltaType.UPDATED, obj, self._key_of(obj)),))
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
         """The object is gone; ``obj`` is its last state. It need not be known."""
         gone = obj if isinstance(obj, DeletedObject) else DeletedObject(self._key_of(obj), obj)
-        self.put_all((Delta(DeltaType.DELETED, gone, gone.key),))
+        self._put((Delta(DeltaType.DELETED, gone, gone.key),))
 
     def put_all(self, deltas: Sequence[Delta[T]]) -> None:
-        """What happened to some objects, in its order."""
-        if not deltas:
-            return
-        with self._lock:
-            if self._closed:
-                self._require_open()
-            self._entries.extend(deltas)
-            if self._consumer is not None:
-                self._wake_consumer()
-            if self._populated:
-                return
-            self._populated = True
-        self.has_synced.set()
+        """What happened to some objects, in its order. A queue with a ``key_func`` asks that."""
+        self._put([self._keyed(delta) for delta in deltas] if self._has_own_keys else deltas)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
         """These objects, and no others, are there. Of several with one key the last counts."""
@@ -227,6 +217,30 @@ class DeltaFIFO(Generic[T]):
                 f"{self._called()}: the key function gives no key for a {type(obj).__name__}"
             )
         return key
+
+    def _put(self, deltas: Sequence[Delta[T]]) -> None:
+        if not deltas:
+            return
+        with self._lock:
+            if self._closed:
+                self._require_open()
+            self._entries.extend(deltas)
+            if self._consumer is not None:
+                self._wake_consumer()
+            if self._populated:
+                return
+            self._populated = True
+        self.has_synced.set()
+
+    def _keyed(self, delta: Delta[T]) -> Delta[T]:
+        """The same by this queue's keys; a deletion of nobody knows what stays as it is."""
+        obj = delta.object
+        if not isinstance(obj, DeletedObject):
+            return Delta(delta.type, obj, self._key_of(obj))
+        if obj.object is None:
+            return delta
+        key = self._key_of(obj.object)
+        return Delta(delta.type, DeletedObject(key, obj.object, obj.final_state_unknown), key)
 
     def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
         """With the lock held."""

@@ -97,6 +97,8 @@ class Taking(Generic[T]):
             self._check_replay(record, watch)
         obj = self._admit(record)
         key = record.head.key
+        if not record.head.name:
+            raise CacheError(f"{self._name}: an object came without a name; nothing can be kept so")
         if obj is None:
             if kind is EventType.DELETED:
                 self._delete_by_key(key)

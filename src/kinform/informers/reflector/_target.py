@@ -15,9 +15,9 @@ class Target(Protocol[T_contra]):
 
     It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
     ``async room()``, awaited after each batch, to hold the reflector back; ``put_all(deltas)``, to
-    get what a batch of the watch brought in one call, and to say whether ``room`` need not be
-    awaited; and ``async drained()``, to have the reflector wait for what is queued before
-    everything is fetched again.
+    get what a batch of the watch brought in one call, keyed by namespace and name, and to say
+    whether ``room`` need not be awaited (its last answer for a batch counts); and ``async
+    drained()``, to have the reflector wait for what is queued before everything is fetched again.
     """
 
     def add(self, obj: T_contra, /) -> object: ...
