@@ -175,6 +175,18 @@ async def test_who_is_in_a_task_has_it_told_by_the_handlers_own() -> None:
     await wait_until(lambda: scene.told == [A])
 
 
+async def test_on_a_loop_that_makes_its_own_tasks_the_task_is_woken() -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(lambda loop, coro: asyncio.Task(coro, loop=loop))  # type: ignore[arg-type]
+    try:
+        scene = await _scene(_nothing)
+        await scene.after_arrival(A)
+        assert scene.told_here == []
+        await wait_until(lambda: scene.told == [A])
+    finally:
+        loop.set_task_factory(None)
+
+
 async def test_what_a_handler_lets_arrive_is_told_after_it_and_not_within() -> None:
     steps: list[str] = []
 

@@ -221,8 +221,13 @@ class TaskRunner(Runner):
 
     def _begin(self) -> None:
         assert self._loop is not None
-        self._context = copy_context()
-        self._task = self._loop.create_task(self._run(), name=self._name, context=self._context)
+        if self._loop.get_task_factory() is None:
+            self._context = copy_context()
+            self._task = self._loop.create_task(self._run(), name=self._name, context=self._context)
+        else:
+            # Somebody's own, who need not know of contexts. Then it is woken for every change.
+            self._context = None
+            self._task = self._loop.create_task(self._run(), name=self._name)
         self._task.add_done_callback(self._done)
 
     async def _run(self) -> None:
@@ -259,13 +264,17 @@ class TaskRunner(Runner):
         more = self._more
         if self._is_telling_here:
             return  # by a handler that is told right here: it is looked for more after it
-        if more is None or more.done() or asyncio.current_task() is not None:
+        loop, task, context = self._loop, self._task, self._context
+        if (
+            more is None
+            or more.done()
+            or loop is None
+            or task is None
+            or context is None
+            or asyncio.current_task() is not None
+        ):
             super().nudge_here()
             return
-        loop, task, context = self._loop, self._task, self._context
-        assert loop is not None
-        assert task is not None
-        assert context is not None
         asyncio.tasks._enter_task(loop, task)
         self._is_telling_here = True
         try:
