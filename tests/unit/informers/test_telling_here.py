@@ -177,7 +177,7 @@ async def test_who_is_in_a_task_has_it_told_by_the_handlers_own() -> None:
 
 async def test_on_a_loop_that_makes_its_own_tasks_the_task_is_woken() -> None:
     loop = asyncio.get_running_loop()
-    loop.set_task_factory(lambda loop, coro: asyncio.Task(coro, loop=loop))  # type: ignore[arg-type]
+    loop.set_task_factory(lambda loop, coro: asyncio.Task(coro, loop=loop))
     try:
         scene = await _scene(_nothing)
         await scene.after_arrival(A)
