@@ -631,3 +631,26 @@ async def test_handlers_come_and_go_on_other_threads_while_changes_are_delivered
     await asyncio.gather(*workers)
     assert [call[1] for call in await constant.heard(500)] == [f"p{at}" for at in range(500)]
     assert len(pods.registrations) == 1
+
+
+async def test_an_async_handler_that_blocks_delays_no_thread_even_where_the_change_arrives(
+    pods: Pods,
+) -> None:
+    heard, in_time = threading.Event(), []
+
+    async def on_add(_pod: Unstructured) -> None:
+        if _pod.name == "b":
+            in_time.append(heard.wait(5))
+
+    def on_add_in_a_thread(pod: Unstructured) -> None:
+        if pod.name == "b":
+            heard.set()
+
+    first = pods.add(HandlerOptions(on_add=on_add))
+    second = pods.add(HandlerOptions(on_add=on_add_in_a_thread))
+    deliver(pods, [added(A1)])
+    await wait_until(lambda: first.stats.processed == second.stats.processed == 1)
+    # As a change arrives: in a callback of the loop, and in nobody's task.
+    asyncio.get_running_loop().call_soon(deliver, pods, [added(B1)])
+    await wait_until(lambda: first.stats.processed == 2)
+    assert in_time == [True]

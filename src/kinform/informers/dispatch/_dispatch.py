@@ -142,7 +142,7 @@ class Dispatcher(Generic[T]):
         """Put changes into every mailbox. Updates to the same version go to those who asked.
 
         Returns whether one of those who chose to block has enough now: then wait for ``room``.
-        ``rouse`` is to follow.
+        ``rouse`` is to follow, for those who may be told right there.
         """
         is_crowded = False
         changed: Sequence[Change] | None = None
@@ -159,6 +159,8 @@ class Dispatcher(Generic[T]):
                 news = changed
             if news:
                 mailbox.put(news)
+                if subscription.runner.nudge_here is None:
+                    subscription.runner.nudge()
             if subscription.holds_back and mailbox.room() is not None:
                 is_crowded = True
         if self._metrics is not NO_METRICS:
@@ -168,9 +170,10 @@ class Dispatcher(Generic[T]):
         return is_crowded
 
     def rouse(self) -> None:
-        """Have everybody told what was delivered. With no lock held: some are told right here."""
+        """Have those told what was delivered who may be told right here. With no lock held."""
         for subscription in self._subscriptions:
-            subscription.runner.nudge_here()
+            if subscription.runner.nudge_here is not None:
+                subscription.runner.nudge_here()
 
     @property
     def wants_unchanged(self) -> bool:

@@ -38,7 +38,14 @@ def runs_here(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class Runner(ABC):
-    """Begins a consumer when there is need of one. Any thread."""
+    """Begins a consumer when there is need of one. Any thread.
+
+    Attributes:
+        nudge_here: ``nudge``, on the loop's thread and with no lock held; for those who may then
+            be told right here, ``None`` for others.
+    """
+
+    nudge_here: Callable[[], None] | None = None
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
@@ -66,11 +73,6 @@ class Runner(ABC):
                 return
             self._is_active = True
         self._launch()
-
-    def nudge_here(self) -> None:
-        """``nudge``, on the loop's thread and with no lock held: who can is told right here."""
-        if self._mailbox:
-            self.nudge()
 
     def halt(self, ended: Callable[[], None]) -> None:
         """Tell nothing more; ``ended`` is called when no callback runs any more."""
@@ -183,7 +185,7 @@ class TaskRunner(Runner):
 
     While it waits, ``nudge_here`` runs the handler in its name up to where it first awaits
     something that is not there yet, and most handlers never do: then the loop need not turn once
-    more for them (5 % of the CPU of an event, benchmarks/run.py --only steady). What is left of
+    more for them (4 % of the CPU of an event, benchmarks/run.py --only steady). What is left of
     the handler goes on in the task.
     """
 
@@ -261,9 +263,9 @@ class TaskRunner(Runner):
                 await begun
 
     def nudge_here(self) -> None:
-        more = self._more
         if self._is_telling_here:
             return  # by a handler that is told right here: it is looked for more after it
+        more = self._more
         loop, task, context = self._loop, self._task, self._context
         if (
             more is None
@@ -273,7 +275,8 @@ class TaskRunner(Runner):
             or context is None
             or asyncio.current_task() is not None
         ):
-            super().nudge_here()
+            if self._mailbox:
+                self.nudge()
             return
         asyncio.tasks._enter_task(loop, task)
         self._is_telling_here = True
