@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from benchmarks.changes import compact, prepare_changes, writer
 from benchmarks.servers import ROOT, Server, environment, real_server
 from benchmarks.writer import STAMP

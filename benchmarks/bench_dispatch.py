@@ -21,9 +21,14 @@ from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOpt
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.objects import JSON, Record, Unstructured
 from kinform.testing.cluster_life import realistic_pod_json
-from tests.support.changes import deliver
 
 Pods = Dispatcher[Unstructured]
+
+
+def deliver(pods: Dispatcher[Any], changes: Sequence[Change]) -> None:
+    """As an informer does it."""
+    pods.deliver(changes)
+    pods.rouse()
 
 
 def dispatcher() -> Pods:
