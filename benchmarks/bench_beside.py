@@ -23,12 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.changes import compact, prepare_changes, writer
+from benchmarks.changes import CHANGED_PODS, RATE, compact, prepare_changes, writer
 from benchmarks.servers import ROOT, Server, environment, real_server
 from benchmarks.writer import STAMP
 
-_RATE = 500
-_CHANGED_PODS = 2000
 _REST = 2.0
 
 
@@ -69,14 +67,14 @@ def one_round(
 ) -> list[float]:
     """Microseconds of CPU an event, of each tree."""
     assert server.cluster is not None
-    etcd_url, events = server.cluster.etcd_url, _RATE * arguments.seconds
+    etcd_url, events = server.cluster.etcd_url, RATE * arguments.seconds
     compact(etcd_url)
     with ExitStack() as stack:
         informers = [
             stack.enter_context(following(tree, server, arguments.form, arguments.objects))
             for tree in trees
         ]
-        write = stack.enter_context(writer(etcd_url, pods, events=events, rate=_RATE))
+        write = stack.enter_context(writer(etcd_url, pods, events=events, rate=RATE))
         time.sleep(_REST)
         for word in ("go", "stop"):
             for informer in informers:
@@ -103,7 +101,7 @@ def main() -> None:
     with real_server(objects=arguments.objects) as server, tempfile.TemporaryDirectory() as folder:
         pods = Path(folder) / "pods"
         assert server.cluster is not None
-        prepare_changes(server.cluster, min(_CHANGED_PODS, arguments.objects), pods)
+        prepare_changes(server.cluster, min(CHANGED_PODS, arguments.objects), pods)
         for number in range(arguments.rounds):
             # Who starts first has no advantage twice.
             turn = 1 if number % 2 == 0 else -1

@@ -21,6 +21,11 @@ from benchmarks.servers import ROOT, as_base64, ask_etcd, python_process, store_
 from benchmarks.writer import PLACE, STAMP
 from tests.support.cluster import RealCluster
 
+RATE = 500
+"""Changes a second of a steady stream."""
+CHANGED_PODS = 2000
+"""How many pods take turns in it."""
+
 _LATE = 1.05
 
 

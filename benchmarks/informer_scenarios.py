@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from benchmarks.changes import compact, prepare_changes, writer
+from benchmarks.changes import CHANGED_PODS, RATE, compact, prepare_changes, writer
 from benchmarks.contest import Contender, Scenario, Target
 from benchmarks.conversation import Conversation
 from benchmarks.informer_targets import (
@@ -51,8 +51,6 @@ from benchmarks.servers import SERVERS, Server, real_server
 from benchmarks.sizes import JUDGED_FROM, Sizes
 from benchmarks.writer import STAMP
 
-_RATE = 500
-_CHANGED_PODS = 2000
 _INFORMERS = 100
 # The last events are still on their way when the writer is done.
 _LINGER_SECONDS = 1.0
@@ -124,7 +122,7 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
     """A steady stream of changes after the sync. The real server only."""
     if sizes.server != "real":
         raise WrongServerError("it wants --server=real, whose pods can be changed in etcd")
-    events = _RATE * sizes.seconds
+    events = RATE * sizes.seconds
     with (
         real_server(objects=sizes.objects) as server,
         tempfile.TemporaryDirectory() as folder,
@@ -132,11 +130,11 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
         assert server.cluster is not None
         etcd_url = server.cluster.etcd_url
         pods = Path(folder) / "pods"
-        prepare_changes(server.cluster, min(_CHANGED_PODS, sizes.objects), pods)
+        prepare_changes(server.cluster, min(CHANGED_PODS, sizes.objects), pods)
 
         def drive(contender: Conversation) -> None:
             compact(etcd_url)
-            with writer(etcd_url, pods, events=events, rate=_RATE) as write:
+            with writer(etcd_url, pods, events=events, rate=RATE) as write:
                 time.sleep(sizes.rest)
                 contender.say("go")
                 write()
@@ -146,7 +144,7 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
         given = _given(server, sizes, mode="steady")
         yield Scenario(
             name="steady",
-            title=f"{_RATE} changes/s for {sizes.seconds} s, {_pods(sizes)}; {server.description}",
+            title=f"{RATE} changes/s for {sizes.seconds} s, {_pods(sizes)}; {server.description}",
             contenders=(
                 *_contenders(given),
                 Contender(TYPED, "kinform_sync", {**given, "typed": True}),

@@ -13,8 +13,7 @@ def wake(waiter: asyncio.Future[None]) -> None:
     except RuntimeError:
         here = None
     if here is loop:
-        if not waiter.done():  # as ``_finish`` has it, without the call: this is for every batch
-            waiter.set_result(None)
+        _finish(waiter)
         return
     try:
         loop.call_soon_threadsafe(_finish, waiter)

@@ -185,7 +185,7 @@ class TaskRunner(Runner):
 
     While it waits, ``nudge_here`` runs the handler in its name up to where it first awaits
     something that is not there yet, and most handlers never do: then the loop need not turn once
-    more for them (4 % of the CPU of an event, benchmarks/run.py --only steady). What is left of
+    more for them (4 % of the CPU of an event, benchmarks/bench_beside.py). What is left of
     the handler goes on in the task.
     """
 

@@ -46,7 +46,8 @@ class Taking(Generic[T]):
         # What was expected last: a stream says its kind with every event.
         self._kind: GVK | None = None
         self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
-        self._put_all: Callable[[list[Delta[T]]], bool] = getattr(
+        # A queue that nobody empties after each batch says nothing: then it is waited for.
+        self._put_all: Callable[[list[Delta[T]]], bool | None] = getattr(
             store, "put_all", self._put_one_by_one
         )
         self._need_not_wait = not hasattr(store, "room")
@@ -112,7 +113,7 @@ class Taking(Generic[T]):
         """Give the store what was collected for it; whether it need not be waited for."""
         deltas, self._deltas = self._deltas, []
         try:
-            return self._put_all(deltas)
+            return self._put_all(deltas) is True
         except (CacheError, TargetFailedError):
             raise
         except Exception as error:  # the store may be anybody's
