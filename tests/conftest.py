@@ -8,8 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from kinform import _native
+from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+from kinform.client import _json_wire, _protobuf_wire
+from kinform.protobuf import _head
+from kinform.transport import _http_body
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
+
+# Who calls compiled code.
+_USERS = (_http_body, _json_wire, _protobuf_wire, _head)
 
 _CANNOT_BUILD = pytest.StashKey[CannotBuildError]()
 
@@ -65,3 +73,18 @@ def real_cluster(request: pytest.FixtureRequest) -> Iterator[RealCluster]:
         pytest.skip(f"no real cluster here: {problem}")
     with RealCluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module", params=["compiled", "interpreted"])
+def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The tests of a module twice: with compiled code, and as if nothing had been compiled."""
+    way: str = request.param
+    if way == "compiled" and not _native.IS_COMPILED:
+        pytest.skip("there is no compiled code here")
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "interpreted":
+            for function in (unchunked, usual_events, usual_head, usual_lines):
+                for user in _USERS:
+                    if hasattr(user, function.__name__):
+                        patch.setattr(user, function.__name__, function)
+        yield way

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.measure import Facts, Parameters, report
-from kinform.client._framing import FrameDecoder, LineSplitter
-from kinform.objects import JSON
+from kinform.client._json_wire import JSON_WIRE
 
 _CHUNK = 64 * 1024
 _LONGEST_LINE = 1 << 30
@@ -23,11 +22,10 @@ def decode_lines(parameters: Parameters) -> Facts:
 
 
 def _by_kinform(stream: bytes) -> int:
-    splitter = LineSplitter(_LONGEST_LINE)
-    decode = FrameDecoder(JSON).decode
+    framing = JSON_WIRE.framing(_LONGEST_LINE)
     named = 0
     for start in range(0, len(stream), _CHUNK):
-        frames = [decode(line) for line in splitter.feed(stream[start : start + _CHUNK])]
+        frames = framing.feed(stream[start : start + _CHUNK])
         named += sum(frame.record is not None for frame in frames)
     return named
 

@@ -1,8 +1,4 @@
-"""The bytes of a watch in, cut anywhere; one frame per event out, each scanned once.
-
-Works on bytes alone: only ``\\n`` ends a line. (``str.splitlines`` would also split at U+0085,
-which is legal inside a JSON string and which servers send as it is.)
-"""
+"""A line of a watch in; the event that it is out, scanned once."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ import msgspec
 
 from kinform.client._decoding import decode
 from kinform.client._status import error_from_status, read_status
-from kinform.errors import ApiError, DecodeError, WatchError
+from kinform.errors import ApiError, DecodeError
 from kinform.objects import Codec, Record
 
 
@@ -42,55 +38,11 @@ class Frame(msgspec.Struct, frozen=True):
     payload: bytes = b""
 
 
-class LineSplitter:
-    """Chunks in, whole lines out. A line may have any length up to ``limit``."""
+# Those that have an object, the most frequent ones first.
+_OBJECT_EVENTS = (EventType.MODIFIED, EventType.ADDED, EventType.DELETED, EventType.BOOKMARK)
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._pending: list[bytes] = []
-        self._pending_size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without their ends.
-
-        Raises:
-            WatchError: A line is longer than the limit.
-        """
-        # Pieces of a long line are kept apart and joined once: no quadratic growth. `find` leaps
-        # to the next end where `split` looks at every byte (benchmarks/run.py --only ingest).
-        end = chunk.find(b"\n")
-        if end < 0:
-            self._keep(chunk)
-            return []
-        may_be_too_long = self._pending_size + len(chunk) > self._limit
-        lines = [b"".join((*self._pending, chunk[:end]))]
-        self._pending.clear()
-        self._pending_size = 0
-        start = end + 1
-        while (end := chunk.find(b"\n", start)) >= 0:
-            lines.append(chunk[start:end])
-            start = end + 1
-        if start < len(chunk):
-            self._keep(chunk[start:])
-        if may_be_too_long and max(map(len, lines)) > self._limit:
-            raise self._too_long()
-        return lines
-
-    def rest(self) -> bytes:
-        """What came after the last line end."""
-        return b"".join(self._pending)
-
-    def _keep(self, piece: bytes) -> None:
-        self._pending.append(piece)
-        self._pending_size += len(piece)
-        if self._pending_size > self._limit:
-            raise self._too_long()
-
-    def _too_long(self) -> WatchError:
-        return WatchError(
-            f"a line of this watch is longer than {self._limit} bytes; "
-            "raise max_body_size if objects can be that large"
-        )
+EVENT_SHAPES = (Record, Frame, _OBJECT_EVENTS)
+"""What compiled code makes of an event."""
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -102,10 +54,7 @@ _event_decoder = msgspec.json.Decoder(_Event)
 
 # Servers write every event with this very prefix, so the object is a slice of the line and one
 # scan (of its head) does for both. Whatever looks different takes the general path.
-_PREFIXES = tuple(
-    (b'{"type":"%s","object":' % kind.encode(), kind)
-    for kind in (EventType.MODIFIED, EventType.ADDED, EventType.DELETED, EventType.BOOKMARK)
-)
+_PREFIXES = tuple((b'{"type":"%s","object":' % kind.encode(), kind) for kind in _OBJECT_EVENTS)
 
 
 class FrameDecoder:

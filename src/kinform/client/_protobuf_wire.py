@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
 
 import msgspec
 
+from kinform._native import usual_events
 from kinform.api import GVK
-from kinform.client._framing import EventType, Frame
+from kinform.client._framing import EVENT_SHAPES, EventType, Frame
 from kinform.client._status import Status, error_from_status
 from kinform.client._wire import Envelope, Framing, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError, InvalidNameError
-from kinform.objects import Record
+from kinform.objects import Head, Record
 from kinform.protobuf import (
-    EVENT_END,
     ProtobufCodec,
     codec_for,
-    event_beginning,
+    owners_of,
     read_event,
     read_kind,
     split_list,
@@ -27,10 +26,6 @@ from kinform.protobuf import (
 _LENGTH = 4
 _read_length = Struct(">I").unpack_from
 _TYPES: dict[str, EventType] = {str(each): each for each in EventType}
-# Where the first letter of an event's type stands, and what it tells.
-_LETTER = 2
-_BY_LETTER = {ord(each[0]): each for each in EventType if each is not EventType.ERROR}
-_MOST_BEGINNINGS = 4096
 
 
 class ProtobufWire:
@@ -67,15 +62,6 @@ class ProtobufWire:
         return _ProtobufFraming(longest)
 
 
-class _Beginning(NamedTuple):
-    """What stands before the object in events of one length, type and kind; and what that means."""
-
-    text: bytes
-    type: EventType
-    gvk: GVK
-    codec: ProtobufCodec
-
-
 class _ProtobufFraming:
     """Each event has its length in front, in four bytes."""
 
@@ -84,10 +70,8 @@ class _ProtobufFraming:
         self._pieces: list[bytes] = []
         self._size = 0
         self._needed = _LENGTH
-        # A stream is of one kind, said again with each event. It is parsed once; from then on an
-        # event is recognised by what must stand before an object of its length.
+        # A stream is of one kind, said again with each event. It is parsed once.
         self._kind: tuple[bytes, GVK, ProtobufCodec] | None = None
-        self._beginnings: dict[int, _Beginning | None] = {}
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
@@ -99,79 +83,53 @@ class _ProtobufFraming:
             self._keep(piece)
             if self._size == self._needed:
                 self._take_joined(frames)
+        if start < end:
+            start = self._take(chunk, start, frames)
+        if start < end:
+            self._keep(chunk[start:])
+        return frames
+
+    def _take(self, data: bytes, start: int, frames: list[Frame]) -> int:
+        """Put all that are complete to the others; returns where the rest begins."""
+        end = len(data)
         while end - start >= _LENGTH:
-            length = _read_length(chunk, start)[0]  # as ``_length`` has it, without the call
+            if self._kind is not None and self._kind[2].has_objects:
+                usual, start = usual_events(
+                    data, start, self._longest, *self._kind, Head, owners_of, EVENT_SHAPES
+                )
+                frames += usual
+                if end - start < _LENGTH:
+                    break
+            length: int = _read_length(data, start)[0]
             if length > self._longest:
                 raise too_long(self._longest)
             stop = start + _LENGTH + length
             if stop > end:
                 self._needed = stop - start
                 break
-            frames.append(self._decode(chunk, start + _LENGTH, stop))
+            frames.append(self._decode(data[start + _LENGTH : stop]))
             start = stop
-        if start < end:
-            self._keep(chunk[start:])
-        return frames
-
-    def _keep(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._size += len(piece)
+        return start
 
     def _take_joined(self, frames: list[Frame]) -> None:
         """So much was needed to go on: a length, or a whole event."""
         data = b"".join(self._pieces)
-        needed = _LENGTH + self._length(data, 0)
-        if len(data) < needed:
-            self._pieces, self._needed = [data], needed
-            return
-        self._pieces, self._size, self._needed = [], 0, _LENGTH
-        frames.append(self._decode(data, _LENGTH, needed))
+        if self._take(data, 0, frames):
+            self._pieces, self._size, self._needed = [], 0, _LENGTH
+        else:
+            self._pieces = [data]
 
-    def _length(self, data: bytes, start: int) -> int:
-        length: int = _read_length(data, start)[0]
-        if length > self._longest:
-            raise too_long(self._longest)
-        return length
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
 
     def finish(self, what: str) -> list[Frame]:
         if self._size:
             raise inside_an_event(what, self._size)
         return []
 
-    def _decode(self, data: bytes, start: int, stop: int) -> Frame:
+    def _decode(self, frame: bytes) -> Frame:
         """One event. What is none at all comes out as an ERROR frame with a DecodeError."""
-        # The first letter tells one type from another.
-        which = (stop - start) << 8 | data[start + _LETTER] if stop - start > _LETTER else 0
-        try:
-            beginning = self._beginnings[which]
-        except KeyError:
-            beginning = self._expect(which)
-        if (
-            beginning is None
-            or not data.startswith(beginning.text, start)
-            or not data.endswith(EVENT_END, start, stop)
-        ):
-            return self._decode_any(data[start:stop])
-        text, kind, gvk, codec = beginning
-        raw = data[start + len(text) : stop - len(EVENT_END)]
-        try:
-            return Frame(kind, Record(raw, codec.head(raw), gvk, codec))
-        except DecodeError as error:
-            return Frame(kind, error=error, payload=raw)
-
-    def _expect(self, which: int) -> _Beginning | None:
-        """What an event of this length and type begins with, if it is of the kind seen before."""
-        kind = _BY_LETTER.get(which & 0xFF)
-        if kind is None or self._kind is None:
-            return None
-        type_meta, gvk, codec = self._kind
-        text = event_beginning(which >> 8, kind, type_meta)
-        if len(self._beginnings) >= _MOST_BEGINNINGS:
-            self._beginnings.clear()
-        found = self._beginnings[which] = _Beginning(text, kind, gvk, codec) if text else None
-        return found
-
-    def _decode_any(self, frame: bytes) -> Frame:
         try:
             said, type_meta, raw = read_event(frame)
         except DecodeError as error:
@@ -187,7 +145,6 @@ class _ProtobufFraming:
             if self._kind is None or self._kind[0] != type_meta:
                 gvk = _gvk_of(*read_kind(type_meta))
                 self._kind = type_meta, gvk, _codec_of(gvk)
-                self._beginnings.clear()
             _, gvk, codec = self._kind
             return Frame(kind, Record(raw, codec.head(raw), gvk, codec))
         except DecodeError as error:

@@ -95,7 +95,9 @@ class Codec(Protocol):
         ...
 
 
-class _Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """As much of an object as is decoded when it arrives."""
+
     metadata: Head
     api_version: str = ""
     kind: str = ""
@@ -118,7 +120,7 @@ class _BareObject(msgspec.Struct, gc=False):
     metadata: _BareName | None = None
 
 
-_envelope_decoder = msgspec.json.Decoder(_Envelope)
+envelope_decoder = msgspec.json.Decoder(Envelope)
 _raw_metadata_decoder = msgspec.json.Decoder(_RawMetadata)
 _bare_object_decoder = msgspec.json.Decoder(_BareObject)
 _tree_decoder = msgspec.json.Decoder(dict[str, Any])
@@ -149,7 +151,7 @@ class JsonCodec:
 
     def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
         try:
-            envelope = _envelope_decoder.decode(payload)
+            envelope = envelope_decoder.decode(payload)
             if not envelope.kind:
                 return envelope.metadata, None
             return envelope.metadata, _gvk(envelope.api_version, envelope.kind)

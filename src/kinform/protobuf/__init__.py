@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kinform.protobuf._codec import ProtobufCodec, codec_for
 from kinform.protobuf._envelope import (
-    EVENT_END,
     MAGIC,
     Body,
     ListBody,
-    event_beginning,
     join_list,
     read_event,
     read_kind,
@@ -17,16 +15,16 @@ from kinform.protobuf._envelope import (
     wrap,
     write_event,
 )
+from kinform.protobuf._head import owners_of
 
 __all__ = [
-    "EVENT_END",
     "MAGIC",
     "Body",
     "ListBody",
     "ProtobufCodec",
     "codec_for",
-    "event_beginning",
     "join_list",
+    "owners_of",
     "read_event",
     "read_kind",
     "split_list",

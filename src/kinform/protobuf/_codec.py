@@ -20,7 +20,7 @@ from kinform.objects import (
     step_into,
 )
 from kinform.protobuf._cuts import metadata_cutter
-from kinform.protobuf._head import UNUSUAL, parsed_head, usual_head
+from kinform.protobuf._head import head_of
 from kinform.protobuf._messages import class_of, fields_of, has_message, own_messages
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
@@ -55,9 +55,14 @@ def _is_object(message: str) -> bool:
 
 
 class ProtobufCodec:
-    """Objects of one kind as protobuf messages, without an envelope."""
+    """Objects of one kind as protobuf messages, without an envelope.
+
+    Attributes:
+        has_objects: They have the metadata of objects, and so the heads.
+    """
 
     name = "protobuf"
+    has_objects = True
 
     def __init__(self, gvk: GVK, message: str) -> None:
         self._gvk = gvk
@@ -71,13 +76,7 @@ class ProtobufCodec:
     def head(self, payload: bytes) -> Head:
         """The head alone, for who knows the kind. Raises DecodeError."""
         try:
-            head = usual_head(payload)
-        except UNUSUAL:
-            head = None
-        if head is not None:
-            return head
-        try:
-            return parsed_head(payload)
+            return head_of(payload)
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
 
@@ -169,6 +168,8 @@ def _has_unknown_fields(message: Any) -> bool:
 
 class _BodyCodec(ProtobufCodec):
     """Bodies such as Status: what metadata they have is not that of an object."""
+
+    has_objects = False
 
     def head(self, payload: bytes) -> Head:
         metadata = self.decode(payload).get("metadata")

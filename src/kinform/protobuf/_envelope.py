@@ -153,44 +153,6 @@ def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
         raise DecodeError(f"it does not decode as an event: {error}") from error
 
 
-# Go writes encoding and content type behind the object, empty or not.
-EVENT_END = b"\x1a\0\x22\0"
-
-
-def event_beginning(length: int, type: str, type_meta: bytes) -> bytes:
-    """What servers write before the object in an event of so many bytes; empty if they cannot.
-
-    An event whose beginning and end are these very bytes need not be parsed: its object is what
-    lies between them.
-    """
-    said = b"\x0a" + _varint(len(type)) + type.encode() + b"\x12"
-    kind = MAGIC + b"\x0a" + _varint(len(type_meta)) + type_meta + b"\x12"
-    event = _rest_of(length - len(said))
-    body = _rest_of(event - 1)
-    raw = _rest_of(body - len(kind) - len(EVENT_END))
-    if min(event, body, raw) < 0:
-        return b""
-    return b"".join((said, _varint(event), b"\x0a", _varint(body), kind, _varint(raw)))
-
-
-def _rest_of(size: int) -> int:
-    """What a length says that takes up ``size`` bytes together with what it counts; -1 for none."""
-    for digits in range(1, 6):
-        length = size - digits
-        if length >= 0 and len(_varint(length)) == digits:
-            return length
-    return -1
-
-
-def _varint(value: int) -> bytes:
-    digits = []
-    while value >= 0x80:
-        digits.append(value & 0x7F | 0x80)
-        value >>= 7
-    digits.append(value)
-    return bytes(digits)
-
-
 def read_kind(type_meta: bytes) -> tuple[str, str]:
     """The apiVersion and the kind of an event's object.
 

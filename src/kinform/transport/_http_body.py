@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from kinform._native import unchunked
+
 _HEAD_END = b"\r\n\r\n"
 _LONGEST_HEAD = 64 * 1024
 _BODYLESS = frozenset({204, 304})
@@ -119,69 +121,71 @@ class Body:
             self._left = length
             self.is_over = self.is_over or not length
 
-    def take(
-        self, data: bytearray, view: memoryview, start: int, end: int
-    ) -> tuple[list[memoryview], int]:
-        """The pieces of the body in ``data[start:end]``, and how far it could be read.
-
-        The pieces are views: copy them before ``data`` changes.
+    def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
+        """What ``data[start:end]`` has of the body, and how far it could be read.
 
         Raises:
             MalformedAnswerError: The framing is broken.
         """
-        pieces: list[memoryview] = []
-        if not self._is_chunked and not self.is_over:
-            stop = end if self._left is None else min(end, start + self._left)
-            if stop > start:
-                pieces.append(view[start:stop])
-            if self._left is not None:
-                self._left -= stop - start
-                self.is_over = not self._left
-            return pieces, stop
+        if self.is_over:
+            return b"", start
+        if self._is_chunked:
+            return self._take_chunks(data, start, end)
+        stop = end if self._left is None else min(end, start + self._left)
+        if self._left is not None:
+            self._left -= stop - start
+            self.is_over = not self._left
+        return bytes(memoryview(data)[start:stop]), stop
+
+    def _take_chunks(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
+        pieces: list[bytes | bytearray] = []
         left = self._left or 0
         while start < end and not self.is_over:
+            if left < end - start and (left or self._is_between_chunks):
+                # As far as it is as usual, which is nearly always to the end.
+                piece, start, left = unchunked(data, start, end, left)
+                pieces.append(piece)
             if left:
-                stop = start + left
-                if stop > end:
-                    stop = end
-                pieces.append(view[start:stop])
+                stop = min(end, start + left)
+                pieces.append(data[start:stop])
                 left -= stop - start
                 start = stop
                 continue
-            # An event comes in a chunk or two of its own, so what stands between chunks is read
-            # here, where it is whole; the rest is rare.
-            if (
-                end - start == 2
-                and data[start:end] == b"\r\n"
-                and self._frame is _NEXT_SIZE
-                and not self._in_trailer
-            ):
+            if end - start == 2 and self._is_between_chunks and data[start:end] == b"\r\n":
                 break  # the next one is still to come, as after most events
-            found = None if self._in_trailer else self._frame[0].match(data, start, end)
-            if found is None:
-                after = self._take_rare(data, start, end)
+            if start < end:
+                after = self._take_framing(data, start, end)
                 if after is None:
                     break
-                start = after
-                continue
-            left = int(found[1], 16)
-            self._in_trailer = not left
-            self._frame = _NEXT_SIZE
-            start = found.end()
+                start, left = after
         self._left = left
-        return pieces, start
+        return b"".join(pieces), start
 
     def ended_by_the_connection(self) -> bool:
         """Whether the body is complete if the connection ends now."""
         return self.is_over or self._left is None
 
-    def _take_rare(self, data: bytearray, start: int, end: int) -> int | None:
-        """Read a line of the trailer, or look at half a size; ``None`` to wait for more."""
+    @property
+    def _is_between_chunks(self) -> bool:
+        return self._frame is _NEXT_SIZE and not self._in_trailer
+
+    def _take_framing(self, data: bytearray, start: int, end: int) -> tuple[int, int] | None:
+        """Read the size of a chunk or a line of the trailer; ``None`` to wait for more of it.
+
+        Returns how far it was read, and the size.
+        """
         if self._in_trailer:
-            return self._take_trailer(data, start, end)
-        if not self._frame[1].fullmatch(data, start, end):
-            raise self._malformed(bytes(data[start : min(end, start + 60)]))
-        return None
+            after = self._take_trailer(data, start, end)
+            return None if after is None else (after, 0)
+        found = self._frame[0].match(data, start, end)
+        if found is None:
+            if not self._frame[1].fullmatch(data, start, end):
+                raise self._malformed(bytes(data[start : min(end, start + 60)]))
+            return None
+        size = int(found[1], 16)
+        self._in_trailer = not size
+        self._frame = _NEXT_SIZE
+        return found.end(), size
 
     def _malformed(self, found: bytes) -> MalformedAnswerError:
         line_end, size = (found[:2], found[2:]) if self._frame is _NEXT_SIZE else (b"\r\n", found)

@@ -96,9 +96,9 @@ class HttpStream(asyncio.BufferedProtocol):
             if self._body is None:
                 start = self._digest_head(end)
             if self._body is not None:
-                views, start = self._body.take(self._data, self._view, start, end)
-                if views:
-                    self._put(b"".join(views))
+                piece, start = self._body.take(self._data, start, end)
+                if piece:
+                    self._put(piece)
                 if self._body.is_over:
                     self._end()
                     self._drop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -13,27 +14,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinform.client import EventType, Frame
-from kinform.client._framing import FrameDecoder, LineSplitter
+from kinform.client._framing import FrameDecoder
+from kinform.client._json_wire import JSON_WIRE
 from kinform.errors import ApiError, DecodeError, ExpiredError, WatchError
 from kinform.objects import JSON, Unstructured
 from tests.support.answers import event, pod, status
 
-DECODER = FrameDecoder(JSON)
+pytestmark = pytest.mark.usefixtures("either_way")
+
 FAST = b'{"type":"ADDED","object":'
+LIMIT = 1 << 30
+_decode_line = FrameDecoder(JSON).decode
 
 
-def lines_of(chunks: Iterable[bytes], limit: int = 1 << 30) -> list[bytes]:
-    splitter = LineSplitter(limit)
-    found = [line for chunk in chunks for line in splitter.feed(chunk)]
-    rest = splitter.rest()
-    return [*found, rest] if rest else found
+def frames_of(chunks: Iterable[bytes], limit: int = LIMIT) -> list[Frame]:
+    stream = JSON_WIRE.framing(limit)
+    frames = [frame for chunk in chunks for frame in stream.feed(chunk)]
+    return [*frames, *stream.finish("watch")]
+
+
+def lines_of(chunks: Iterable[bytes], limit: int = LIMIT) -> list[bytes]:
+    """Of lines that are no events: these come out as they are."""
+    return [frame.payload for frame in frames_of(chunks, limit)]
+
+
+def decode(line: bytes) -> Frame:
+    """As the first event of a stream, and as one after others of a pod; both are the same."""
+    frame = _decode_line(line)
+    if line and b"\n" not in line:
+        first, later = frames_of([event("ADDED", pod("before")) + line + b"\n"])
+        assert first.record is not None
+        assert said(later) == said(frame)
+    return frame
 
 
 def said(frame: Frame) -> tuple[Any, ...]:
     """A frame as something that compares."""
-    tree = None if frame.record is None else Unstructured.over(frame.record).to_dict()
-    head = None if frame.record is None else (frame.record.head, frame.record.gvk)
-    return frame.type, tree, head, type(frame.error), str(frame.error), frame.payload
+    record = frame.record
+    found = None if record is None else (record.payload, record.head, record.gvk, record.codec)
+    return frame.type, found, type(frame.error), str(frame.error), frame.payload
 
 
 texts = st.text(max_size=20) | st.sampled_from(
@@ -74,16 +93,15 @@ def test_frames_do_not_depend_on_where_the_bytes_are_cut(lines: list[bytes], dat
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=12).map(sorted))
     edges = [0, *cuts, len(stream)]
     chunks = [stream[start:end] for start, end in itertools.pairwise(edges)]
-    assert lines_of(chunks) == lines
-    assert [said(DECODER.decode(line)) for line in lines_of(chunks)] == [
-        said(DECODER.decode(line)) for line in lines
+    assert [said(frame) for frame in frames_of(chunks)] == [
+        said(_decode_line(line)) for line in lines
     ]
 
 
 @given(st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), objects)
 def test_the_fast_path_and_the_general_one_agree(type: str, obj: dict[str, Any]) -> None:
     compact = json.dumps({"type": type, "object": obj}, separators=(",", ":"))
-    fast = DECODER.decode(compact.encode())
+    fast = decode(compact.encode())
     assert fast.record is not None
     others = [
         json.dumps({"type": type, "object": obj}),
@@ -96,7 +114,7 @@ def test_the_fast_path_and_the_general_one_agree(type: str, obj: dict[str, Any])
         f"{compact}\r",
     ]
     for other in others:
-        frame = DECODER.decode(other.encode())
+        frame = decode(other.encode())
         assert frame.type == fast.type
         assert frame.record is not None
         assert frame.record.head == fast.record.head
@@ -109,22 +127,24 @@ def test_every_single_cut_of_a_stream_with_wide_characters_is_harmless() -> None
     obj = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", **note}}
     line = json.dumps({"type": "ADDED", "object": obj}, ensure_ascii=False).encode()
     stream = line + b"\n" + line + b"\n"
+    expected = [said(decode(line))] * 2
     for cut in range(len(stream) + 1):
-        assert lines_of([stream[:cut], stream[cut:]]) == [line, line]
-    assert lines_of(stream[at : at + 1] for at in range(len(stream))) == [line, line]
+        assert [said(frame) for frame in frames_of([stream[:cut], stream[cut:]])] == expected
+    bytewise = (stream[at : at + 1] for at in range(len(stream)))
+    assert [said(frame) for frame in frames_of(bytewise)] == expected
 
 
 @pytest.mark.parametrize("character", ["\u0085", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\r"])
 def test_only_a_newline_ends_a_line(character: str) -> None:
     line = f"a{character}b".encode()
-    assert lines_of([line + b"\n" + line]) == [line, line]
+    assert lines_of([line + b"\n" + line + b"\n"]) == [line, line]
 
 
 def test_unicode_line_ends_inside_strings_survive() -> None:
     obj = pod("a")
     obj["metadata"]["annotations"] = {"note": "one\u0085two\u2028three"}
     line = json.dumps({"type": "ADDED", "object": obj}, ensure_ascii=False).encode()
-    frame = DECODER.decode(line)
+    frame = decode(line)
     assert frame.record is not None
     assert Unstructured.over(frame.record).annotations == {"note": "one\u0085two\u2028three"}
 
@@ -134,11 +154,11 @@ def test_a_long_line_takes_linear_time() -> None:
         piece = b"x" * 512
         best = float("inf")
         for _ in range(3):
-            splitter = LineSplitter(1 << 30)
+            stream = JSON_WIRE.framing(LIMIT)
             started = time.process_time()
             for _ in range(size // len(piece)):
-                splitter.feed(piece)
-            assert len(splitter.feed(b"\n")[0]) == size
+                stream.feed(piece)
+            assert len(stream.feed(b"\n")[0].payload) == size
             best = min(best, time.process_time() - started)
         return best
 
@@ -149,8 +169,7 @@ def test_a_long_line_takes_linear_time() -> None:
 def test_a_line_of_3_mb_is_one_event() -> None:
     line = event("MODIFIED", pod("big", data={"blob": "x" * 3_000_000}))
     chunks = [line[at : at + 65536] for at in range(0, len(line), 65536)]
-    (whole,) = lines_of(chunks)
-    frame = DECODER.decode(whole)
+    (frame,) = frames_of(chunks)
     assert frame.type is EventType.MODIFIED
     assert frame.record is not None
     assert len(Unstructured.over(frame.record)["data"]["blob"]) == 3_000_000
@@ -191,7 +210,7 @@ def test_a_line_of_exactly_the_limit_is_fine() -> None:
     ],
 )
 def test_a_line_that_is_no_event_is_an_error_that_keeps_the_line(line: bytes) -> None:
-    frame = DECODER.decode(line)
+    frame = decode(line)
     assert frame.type is EventType.ERROR
     assert frame.record is None
     assert isinstance(frame.error, DecodeError)
@@ -216,7 +235,7 @@ def test_a_line_that_is_no_event_is_an_error_that_keeps_the_line(line: bytes) ->
     ],
 )
 def test_an_object_that_does_not_decode_is_kept_with_its_reason(payload: bytes) -> None:
-    frame = DECODER.decode(FAST + payload + b"}")
+    frame = decode(FAST + payload + b"}")
     assert frame.type is EventType.ADDED
     assert frame.record is None
     assert isinstance(frame.error, DecodeError)
@@ -227,14 +246,14 @@ def test_an_object_that_does_not_decode_is_kept_with_its_reason(payload: bytes) 
     "obj", [status(410, "Expired", "too old"), {"code": 410}, {"reason": "Gone", "message": "x"}]
 )
 def test_an_error_event_is_the_servers_refusal(obj: dict[str, Any]) -> None:
-    frame = DECODER.decode(event("ERROR", obj))
+    frame = decode(event("ERROR", obj))
     assert frame.type is EventType.ERROR
     assert type(frame.error) is ExpiredError
 
 
 @pytest.mark.parametrize("payload", [b"null", b"[]", b'{"code":"x"}', b'{"message":5}'])
 def test_an_error_event_without_a_status_is_an_error_of_its_own(payload: bytes) -> None:
-    frame = DECODER.decode(b'{"type":"ERROR","object":' + payload + b"}")
+    frame = decode(b'{"type":"ERROR","object":' + payload + b"}")
     assert frame.type is EventType.ERROR
     assert isinstance(frame.error, DecodeError)
     assert not isinstance(frame.error, ApiError)
@@ -244,6 +263,28 @@ def test_an_error_event_without_a_status_is_an_error_of_its_own(payload: bytes) 
 def test_a_member_named_twice_counts_the_second_time() -> None:
     first, second = json.dumps(pod("first")), json.dumps(pod("second"))
     line = f'{{"type":"ADDED","object":{first},"object":{second}}}'.encode()
-    frame = DECODER.decode(line)
+    frame = decode(line)
     assert frame.record is not None
     assert frame.record.head.name == "second"
+
+
+@given(seed=st.integers(0, 1 << 32))
+def test_however_a_stream_is_broken_each_line_is_what_it_is_by_itself(seed: int) -> None:
+    chance = random.Random(seed)
+    stream = bytearray(b"".join(event("MODIFIED", pod(name)) for name in "abcdef"))
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        at = chance.randrange(len(stream))
+        how = chance.randrange(4)
+        if how == 0:
+            stream[at] = chance.randrange(256)
+        elif how == 1:
+            stream[at] ^= 1 << chance.randrange(8)
+        elif how == 2:
+            del stream[at : at + chance.randrange(1, 40)]
+        else:
+            stream[at:at] = chance.choice((b"\n", b"\n\n", b"}", b"\r\n", chance.randbytes(5)))
+    stream += b"\n"
+    lines = [line for line in bytes(stream).split(b"\n") if line and not line.isspace()]
+    assert [said(frame) for frame in frames_of([bytes(stream)])] == [
+        said(_decode_line(line)) for line in lines
+    ]

@@ -10,11 +10,14 @@ from google.protobuf.message import DecodeError as MalformedError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinform import _native
 from kinform.api import GVK
 from kinform.errors import DecodeError
 from kinform.objects import Head
-from kinform.protobuf import _head, codec_for
-from kinform.protobuf._head import parsed_head, usual_head
+from kinform.protobuf import _head, codec_for, owners_of
+from kinform.protobuf._head import parsed_head
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 CODEC = codec_for(GVK("", "v1", "Pod"))
 assert CODEC is not None
@@ -79,9 +82,12 @@ def _outcome(read: Callable[[bytes], Head], payload: bytes) -> object:
         return type(error)
 
 
-def test_what_a_server_writes_is_read_without_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_server_writes_is_read_without_the_parser(
+    monkeypatch: pytest.MonkeyPatch, either_way: str
+) -> None:
     expected = parsed_head(USUAL)
-    monkeypatch.setattr(_head, "_parse", None)
+    if either_way == "compiled":
+        monkeypatch.setattr(_head, "_parse", None)
     head = read_head(USUAL)
     assert head == expected
     assert head.key == "shop/web-0"
@@ -89,11 +95,29 @@ def test_what_a_server_writes_is_read_without_the_parser(monkeypatch: pytest.Mon
     assert head.controller_uid == "owner"
 
 
-def test_also_if_there_is_nothing_but_a_name() -> None:
-    only_metadata = _object(*_as_a_server_writes({"app": "web"}, {}, []))
-    cluster_wide = _object(_field(1, "node-1"), _field(5, "u"), _field(6, "1"), _field(8, b""))
-    for payload in (only_metadata, cluster_wide + _field(2, b"spec")):
-        assert usual_head(payload) == parsed_head(payload)
+@pytest.mark.skipif(not _native.IS_COMPILED, reason="there is no compiled code here")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(_object(*_as_a_server_writes({"app": "web"}, {}, [])), id="only metadata"),
+        pytest.param(_object(_field(1, "node-1"), _field(8, b"")), id="cluster-wide"),
+        pytest.param(_object(_field(1, "n" * 200), _field(8, b"")), id="a long name"),
+        pytest.param(_object(_field(1, "n"), _field(7, 1000), _field(8, b"")), id="generation"),
+        pytest.param(_object(_field(1, "n"), _field(14, "finalizer")), id="a finalizer"),
+        pytest.param(_object(_label("a" * 130, "v" * 130)), id="a long label"),
+        pytest.param(_object(_field(6, "1"), _field(1, "n")), id="fields in another order"),
+        pytest.param(_object(_field(1, "n"), rest=_field(20, b"new")), id="a high number"),
+        pytest.param(_object(_field(1, "n"), rest=_field(4, 7)), id="a part that is a number"),
+        pytest.param(_object(_field(1, "n"), rest=_field(2, b"x") * 50), id="many parts"),
+        pytest.param(_object(_field(1, "n"), rest=b"\x21" + bytes(8)), id="eight bytes"),
+        pytest.param(_object(_field(1, "n"), rest=b"\x25" + bytes(4)), id="four bytes"),
+        pytest.param(_object(_field(1, "n"), _field(12, b"a" * 20_000)), id="a long annotation"),
+        pytest.param(_object(_field(1, "n"), rest=_field(2, b"x" * 3_000_000)), id="a huge part"),
+        pytest.param(b"\n\x00", id="empty metadata"),
+    ],
+)
+def test_compiled_code_knows_it(payload: bytes) -> None:
+    assert _native.usual_head(payload, Head, owners_of) == parsed_head(payload)
 
 
 @pytest.mark.parametrize(

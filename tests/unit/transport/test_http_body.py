@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from kinform.transport._http_body import Body, Head, MalformedAnswerError, read_head
 from tests.support.wire import chunk
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
@@ -34,8 +36,8 @@ class Receiver:
             self.head, start = read_head(data, len(data))
             self.body = Body(self.head) if self.head else None
         if self.body is not None:
-            views, start = self.body.take(data, memoryview(data), start, len(data))
-            self.received += b"".join(views)
+            piece, start = self.body.take(data, start, len(data))
+            self.received += piece
         self._data = data[start:]
 
     @property

@@ -1,0 +1,22 @@
+"""What servers usually write, read by compiled code; and nothing, where nothing was compiled.
+
+These functions take what is usual and leave the rest to those who call them, so without a compiler
+all is the same but slower. Set ``KINFORM_INTERPRETED`` to find out whether compiled code is to
+blame for something.
+"""
+
+from __future__ import annotations
+
+import os
+
+try:
+    if os.environ.get("KINFORM_INTERPRETED"):
+        raise ImportError("not wanted")
+    from kinform._native._cuts import unchunked, usual_events, usual_head, usual_lines
+except ImportError:
+    from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+
+IS_COMPILED: bool = unchunked.__module__ == "kinform._native._cuts"
+"""Whether there is compiled code here."""
+
+__all__ = ["IS_COMPILED", "unchunked", "usual_events", "usual_head", "usual_lines"]
