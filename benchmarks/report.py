@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.contest import Contender, Metric, Outcome, Target
+from kinform._native import IS_COMPILED
 
 _ABSENT = "-"
 _SMALL = 0.15
@@ -35,6 +36,7 @@ def document(outcomes: Sequence[Outcome], *, options: Mapping[str, Any]) -> dict
             "cores": os.cpu_count(),
             "system": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),
+            "compiled": IS_COMPILED,
         },
         "scenarios": {outcome.scenario.name: _measured(outcome) for outcome in outcomes},
     }

@@ -25,6 +25,7 @@ from benchmarks.report import document, table
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.servers import SERVERS, real_is_available
 from benchmarks.sizes import Sizes
+from kinform._native import IS_COMPILED
 
 _RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -82,6 +83,8 @@ def run(options: argparse.Namespace) -> list[Outcome]:
 
 def main() -> int:
     options = parse(sys.argv[1:])
+    if not IS_COMPILED:
+        print("kinform is not compiled here, and slower than it could be: was there no C compiler?")
     try:
         outcomes = run(options)
     except (ContenderFailedError, UnequalWorkError) as problem:

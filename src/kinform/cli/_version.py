@@ -6,6 +6,7 @@ import argparse
 import platform
 from typing import Any
 
+from kinform._native import IS_COMPILED
 from kinform._version import __version__
 
 
@@ -19,7 +20,7 @@ def add_to(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kinform.testing._generated_resources import VERSION
 
-    python = platform.python_version()
+    python = f"{'compiled' if IS_COMPILED else 'interpreted'}, Python {platform.python_version()}"
     kubernetes = VERSION["gitVersion"]
-    print(f"kinform {__version__} (Python {python}, serves the API of Kubernetes {kubernetes})")
+    print(f"kinform {__version__} ({python}, serves the API of Kubernetes {kubernetes})")
     return 0

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from kinform._native import IS_COMPILED
 from kinform.cli import main
 from kinform.errors import ConfigError
 
@@ -37,6 +38,7 @@ def test_version_is_one_line_that_names_both_versions(capsys: pytest.CaptureFixt
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("kinform ")
     assert "Kubernetes v1." in line
+    assert ("(compiled, Python 3" in line) is IS_COMPILED
 
 
 @pytest.mark.parametrize(
