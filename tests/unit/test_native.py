@@ -164,11 +164,27 @@ def test_lines_are_frames_up_to_what_is_unusual() -> None:
 
 @compiled
 def test_chunks_are_joined_up_to_what_is_more_than_a_size() -> None:
-    assert unchunked(bytearray(CHUNKS), 0, len(CHUNKS), 5) == (b"helloworld", 15, 0)
-    assert unchunked(bytearray(CHUNKS), 0, 12, 5) == (b"hellowo", 12, 3)
-    for unusual in (b"0\r\n", b"5 \r\n", b"\r\n", b"12345678\r\n", b"g\r\n", b"5\n"):
+    assert unchunked(bytearray(CHUNKS), 0, len(CHUNKS), 5) == (b"helloworld", 15, 0, False)
+    assert unchunked(bytearray(CHUNKS), 0, 12, 5) == (b"hellowo", 12, 3, True)
+    for unusual in (
+        b"0\r\n",
+        b"5 \r\n",
+        b"\r\n",
+        b"12345678\r\n",
+        b"g\r\n",
+        b"5\n",
+        b"5\rx",
+        b"5 ",
+    ):
         data = bytearray(b"hello\r\n" + unusual)
-        assert unchunked(data, 0, len(data), 5) == (b"hello", 5, 0)
+        assert unchunked(data, 0, len(data), 5) == (b"hello", 5, 0, False)
+
+
+@compiled
+@pytest.mark.parametrize("beginning", [b"", b"\r", b"\r\n", b"\r\n1", b"\r\n1234567", b"\r\n1F\r"])
+def test_what_stands_before_a_chunk_may_come_in_pieces(beginning: bytes) -> None:
+    data = bytearray(b"hello" + beginning)
+    assert unchunked(data, 0, len(data), 5) == (b"hello", 5, 0, True)
 
 
 # -- nonsense and accidents ------------------------------------------------------------------

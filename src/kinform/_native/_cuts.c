@@ -117,9 +117,21 @@ static Py_ssize_t walk_chunks(Bytes *from, Bytes end, Py_ssize_t *left, char *to
     return total;
 }
 
+/* Whether the bytes are how the size of a next chunk begins, as far as they go. */
+static int is_beginning_of_size(Bytes at, Bytes end)
+{
+    Py_ssize_t digits = 0;
+    if (end - at > 11 || *at++ != '\r' || (at < end && *at++ != '\n'))
+        return 0;
+    for (; at < end && hex_digit(*at) >= 0; at++)
+        digits++;
+    return digits <= 7 && (at == end || (digits > 0 && *at == '\r' && at + 1 == end));
+}
+
 PyDoc_STRVAR(unchunked_doc,
-"unchunked(data: bytearray, start: int, end: int, left: int) -> tuple[bytes, int, int]\n\n"
-"What data[start:end] has of a body, how far it was read, and what is left of the last chunk.");
+"unchunked(data: bytearray, start: int, end: int, left: int) -> tuple[bytes, int, int, bool]\n\n"
+"What data[start:end] has of a body, how far it was read, what is left of the last chunk, and\n"
+"whether nothing can be done before more has come.");
 
 static PyObject *unchunked(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -141,7 +153,8 @@ static PyObject *unchunked(PyObject *module, PyObject *const *args, Py_ssize_t c
         return NULL;
     at = data + start;
     walk_chunks(&at, data + end, &left, PyBytes_AS_STRING(body));
-    return Py_BuildValue("(Nnn)", body, (Py_ssize_t)(at - data), left);
+    int is_all = at == data + end || (left == 0 && is_beginning_of_size(at, data + end));
+    return Py_BuildValue("(NnnO)", body, (Py_ssize_t)(at - data), left, is_all ? Py_True : Py_False);
 }
 
 /* -- the head of a protobuf message ------------------------------------------------------------ */

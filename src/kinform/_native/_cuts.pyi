@@ -4,7 +4,9 @@ from typing import Any
 # The classes of records and of frames, and the types that events with an object have.
 _Shapes = tuple[type[Any], type[Any], tuple[str, ...]]
 
-def unchunked(data: bytearray, start: int, end: int, left: int, /) -> tuple[bytes, int, int]: ...
+def unchunked(
+    data: bytearray, start: int, end: int, left: int, /
+) -> tuple[bytes, int, int, bool]: ...
 def usual_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> Any: ...
 def usual_events(
     chunk: bytes,

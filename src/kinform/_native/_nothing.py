@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-def unchunked(data: bytearray, start: int, end: int, left: int, /) -> tuple[bytes, int, int]:
-    return b"", start, left
+def unchunked(data: bytearray, start: int, end: int, left: int, /) -> tuple[bytes, int, int, bool]:
+    return b"", start, left, False
 
 
 def usual_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> None:

@@ -131,7 +131,10 @@ class _Processing(Generic[T]):
         queue.put_all(deltas)
         if self._owed is not None or self._emptying.locked():
             return False
-        while (changes := queue.pop_changes(_BATCH)) is not None:
+        while len(queue):
+            changes = queue.pop_changes(_BATCH)
+            if changes is None:
+                return False
             try:
                 result = self._process(changes)
             except Exception as error:
@@ -139,7 +142,7 @@ class _Processing(Generic[T]):
             if result is not None and isawaitable(result):
                 self._owed = result
                 return False
-        return not len(queue)
+        return True
 
     async def room(self) -> None:
         try:

@@ -141,33 +141,30 @@ class Body:
         pieces: list[bytes | bytearray] = []
         left = self._left or 0
         while start < end and not self.is_over:
-            if left < end - start and (left or self._is_between_chunks):
+            if left < end - start and (
+                left or (self._frame is _NEXT_SIZE and not self._in_trailer)
+            ):
                 # As far as it is as usual, which is nearly always to the end.
-                piece, start, left = unchunked(data, start, end, left)
+                piece, start, left, is_all = unchunked(data, start, end, left)
                 pieces.append(piece)
+                if is_all:
+                    break
             if left:
                 stop = min(end, start + left)
                 pieces.append(data[start:stop])
                 left -= stop - start
                 start = stop
                 continue
-            if end - start == 2 and self._is_between_chunks and data[start:end] == b"\r\n":
-                break  # the next one is still to come, as after most events
-            if start < end:
-                after = self._take_framing(data, start, end)
-                if after is None:
-                    break
-                start, left = after
+            after = self._take_framing(data, start, end)
+            if after is None:
+                break
+            start, left = after
         self._left = left
         return b"".join(pieces), start
 
     def ended_by_the_connection(self) -> bool:
         """Whether the body is complete if the connection ends now."""
         return self.is_over or self._left is None
-
-    @property
-    def _is_between_chunks(self) -> bool:
-        return self._frame is _NEXT_SIZE and not self._in_trailer
 
     def _take_framing(self, data: bytearray, start: int, end: int) -> tuple[int, int] | None:
         """Read the size of a chunk or a line of the trailer; ``None`` to wait for more of it.

@@ -46,7 +46,7 @@ class Applied:
         self._applying = Applying(self.indexer.table, Handles(Unstructured))
 
     def changes(self, *deltas: Delta[Unstructured]) -> list[str]:
-        return self._tell(Deltas(DeltasKind.CHANGES, list(deltas)))
+        return self._tell(Deltas(deltas))
 
     def replace(
         self,
@@ -55,11 +55,11 @@ class Applied:
         unchanged: bool = False,
         rv: str = "9",
     ) -> list[str]:
-        made = Deltas(DeltasKind.REPLACE, list(deltas), resource_version=rv)
+        made = Deltas.of(DeltasKind.REPLACE, list(deltas), resource_version=rv)
         return self._tell(made, initial=initial, unchanged=unchanged)
 
     def other(self, kind: DeltasKind, rv: str = "") -> list[str]:
-        return self._tell(Deltas(kind, [], resource_version=rv))
+        return self._tell(Deltas.of(kind, [], resource_version=rv))
 
     def _tell(
         self, deltas: Deltas[Unstructured], *, initial: bool = False, unchanged: bool = False

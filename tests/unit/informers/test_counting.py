@@ -50,7 +50,7 @@ class Counted:
         self._applying = Applying(self.indexer.table, Handles(Unstructured))
 
     def apply(self, kind: DeltasKind, *deltas: Delta[Unstructured], rv: str = "") -> None:
-        made = Deltas(kind, list(deltas), resource_version=rv)
+        made = Deltas.of(kind, list(deltas), resource_version=rv)
         changes = self._applying.apply(made, initial=False, unchanged=False)
         is_list = kind is DeltasKind.REPLACE
         self.counting.applied(changes, is_list=is_list, queue_depth=3, seconds=0.5)

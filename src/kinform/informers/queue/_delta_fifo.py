@@ -257,7 +257,7 @@ class DeltaFIFO(Generic[T]):
             if type(entry) is not Delta or entry.key in batch:
                 break
             batch[entry.key] = entries.popleft()
-        deltas = Deltas(DeltasKind.CHANGES, batch.values())
+        deltas = Deltas(batch.values())
         if self._remembered is not None or self._producers:
             self._handing_out(deltas)
         return deltas
@@ -265,16 +265,16 @@ class DeltaFIFO(Generic[T]):
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
-            told = Deltas[T](DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
+            told = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
             return self._handing_out(told)
         if isinstance(entry, _Resync):
-            return self._handing_out(Deltas(DeltasKind.RESYNC, self._everything_known()))
+            return self._handing_out(Deltas.of(DeltasKind.RESYNC, self._everything_known()))
         replace: _Replace[T] = entry
         listed = replace.objects
         deltas = self._known_but_not(listed)
         deltas += [Delta(DeltaType.REPLACED, obj, key) for key, obj in listed.items()]
         return self._handing_out(
-            Deltas(
+            Deltas.of(
                 DeltasKind.REPLACE,
                 deltas,
                 resource_version=replace.resource_version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import msgspec
 
@@ -57,20 +57,26 @@ class Deltas(list[Delta[T]]):
         is_in_initial_list: They are the list that the queue began with.
     """
 
-    __slots__ = ("is_in_initial_list", "kind", "resource_version")
+    # Set on the few that are something else than changes, so that the many cost no call.
+    kind: DeltasKind = DeltasKind.CHANGES
+    resource_version: str = ""
+    is_in_initial_list: bool = False
 
-    def __init__(
-        self,
+    @classmethod
+    def of(
+        cls,
         kind: DeltasKind,
         deltas: Iterable[Delta[T]],
         *,
         resource_version: str = "",
         is_in_initial_list: bool = False,
-    ) -> None:
-        super().__init__(deltas)
-        self.kind = kind
-        self.resource_version = resource_version
-        self.is_in_initial_list = is_in_initial_list
+    ) -> Self:
+        """Deltas that belong together for another reason than that they happened."""
+        made = cls(deltas)
+        made.kind = kind
+        made.resource_version = resource_version
+        made.is_in_initial_list = is_in_initial_list
+        return made
 
     def __repr__(self) -> str:
         version = f" rv={self.resource_version}" if self.resource_version else ""
