@@ -21,9 +21,12 @@ def split_path(path: Path) -> list[str | int]:
     """The steps of a path.
 
     Raises:
-        InvalidNameError: It is empty or has an empty step.
+        InvalidNameError: It is no path, is empty, or has an empty step.
     """
-    steps: list[str | int] = [*path.split(".")] if isinstance(path, str) else [*path]
+    try:
+        steps: list[str | int] = [*path.split(".")] if isinstance(path, str) else [*path]
+    except TypeError:
+        raise InvalidNameError(f"{path!r} is no path; write it as 'spec.replicas'") from None
     if not steps or "" in steps:
         raise InvalidNameError(f"path {path!r} has an empty step; write it as 'spec.replicas'")
     return steps

@@ -39,7 +39,12 @@ def load_kubeconfig(
     Raises:
         ConfigError: No file is there, or one is broken; names it.
     """
-    paths = (Path(path),) if path is not None else default_paths(environment)
+    try:
+        paths = (Path(path),) if path is not None else default_paths(environment)
+    except TypeError as error:
+        raise ConfigError(
+            f"a kubeconfig is found by its path, and a {type(path).__name__} is none"
+        ) from error
     tops = [top for top in map(load_section, paths) if top is not None]
     if not tops:
         tried = ", ".join(map(str, paths))

@@ -10,12 +10,17 @@ from kinform import Client, SharedInformerFactory, blocking, new_informer
 from kinform.api import GVR
 from kinform.errors import ConfigError, InvalidNameError, SelectorError
 from kinform.informers import (
+    DeltaFIFO,
     DynamicSharedInformerFactory,
+    Indexer,
     Informer,
     ListWatch,
     MetadataSharedInformerFactory,
+    Reflector,
     SharedIndexInformer,
+    Store,
     chain,
+    field_index,
     wait_for,
 )
 from kinform.models.core.v1 import Container, Pod
@@ -28,6 +33,9 @@ FACTORIES = [
     DynamicSharedInformerFactory,
     MetadataSharedInformerFactory,
 ]
+
+
+SOURCE = ListWatch[Any](lambda options: [], lambda options: iter(()))
 
 
 def kind_of(given: object) -> str:
@@ -174,3 +182,52 @@ async def test_only_latches_are_waited_for(client: Client) -> None:
     informer: Any = new_informer(Pod, client)
     with pytest.raises(ConfigError, match=r"wait_for takes latches such as informer\.has_synced"):
         await wait_for(informer)
+
+
+@pytest.mark.parametrize("given", [5, None, "pods", Store(), CONFIG], ids=kind_of)
+def test_a_reflector_reads_a_list_watch(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"reads a ListWatch, not a .*; ListWatch\.for_resource"):
+        Reflector(given, Store())
+
+
+@pytest.mark.parametrize("given", [5, None, [], {}], ids=kind_of)
+def test_a_reflector_fills_a_store(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"fills a Store, .* and a \w+ has no \w+\(\)"):
+        Reflector(SOURCE, given)
+
+
+@pytest.mark.parametrize("given", [5, "by_node", [("by_node", len)]], ids=kind_of)
+def test_indexers_are_functions_by_name(given: Any) -> None:
+    for add in (Indexer().add_indexers, SharedIndexInformer(SOURCE).add_indexers):
+        with pytest.raises(ConfigError, match=r"functions by name, as in .*, and not a "):
+            add(given)
+
+
+def test_each_of_them_has_a_name_and_can_be_called() -> None:
+    numbered: Any = {1: len}
+    uncalled: Any = {"by_node": "spec.nodeName"}
+    indexer = Indexer()
+    with pytest.raises(ConfigError, match="found by its name, and 1 is no text"):
+        indexer.add_indexers(numbered)
+    with pytest.raises(ConfigError, match=r"'by_node' is called, and 'spec\.nodeName' cannot"):
+        indexer.add_indexers(uncalled)
+    assert indexer.indexers == {}
+
+
+@pytest.mark.parametrize("given", [5, None, 1.5], ids=kind_of)
+def test_an_index_of_a_field_has_a_path(given: Any) -> None:
+    with pytest.raises(InvalidNameError, match=r"is no path; write it as 'spec\.replicas'"):
+        field_index(given)
+
+
+@pytest.mark.parametrize("given", [5, "Pod", dict], ids=kind_of)
+def test_a_store_is_of_a_class_of_handles(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"holds handles, .*; for other objects, .* key_func"):
+        Store(given)
+
+
+def test_keys_are_made_by_a_function() -> None:
+    given: Any = "metadata.name"
+    for room in (Store, DeltaFIFO):
+        with pytest.raises(ConfigError, match=r"key_func is called, and 'metadata\.name' cannot"):
+            room(key_func=given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -332,3 +333,10 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path.write_text("{}")
     path.chmod(0)
     assert complaint(path) == f"cannot read the kubeconfig {path}: Permission denied"
+
+
+@pytest.mark.parametrize("given", [5, {"users": [{"token": "hush"}]}], ids=["number", "dict"])
+def test_what_is_no_path_is_refused_and_not_shown(given: Any) -> None:
+    with pytest.raises(ConfigError, match=r"by its path, and a (int|dict) is none") as caught:
+        ClusterConfig.from_kubeconfig(given)
+    assert "hush" not in str(caught.value)

@@ -17,6 +17,7 @@ import msgspec
 
 from kinform.api import Named, namespace_key
 from kinform.errors import ConfigError, KeyFuncError, QueueClosedError
+from kinform.informers._callables import check_callable
 from kinform.informers._changes import DeletedObject
 from kinform.informers._latch import Latch
 from kinform.informers._waking import wake
@@ -70,6 +71,8 @@ class DeltaFIFO(Generic[T]):
     ) -> None:
         if capacity < 1:
             raise ConfigError(f"a queue of capacity {capacity} holds nothing; let it be 1 or more")
+        if key_func is not None:
+            check_callable("key_func", key_func)
         self.name = name
         self.capacity = capacity
         self.has_synced = Latch(f"{name or 'a queue'} has synced")

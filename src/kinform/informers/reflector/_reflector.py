@@ -28,7 +28,7 @@ from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import QuarantinedObject
 from kinform.informers.reflector._recovery import Recovery
 from kinform.informers.reflector._taking import FROM_ANYWHERE, Taking
-from kinform.informers.reflector._target import Target, TargetFailedError
+from kinform.informers.reflector._target import Target, TargetFailedError, check_target
 from kinform.informers.reflector._vitals import (
     Phase,
     ReflectorStatus,
@@ -117,6 +117,13 @@ class Reflector(Generic[T]):
     ) -> None:
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
+        given: object = source
+        if not isinstance(given, ListWatch):
+            raise ConfigError(
+                f"a reflector reads a ListWatch, not a {type(given).__name__}; "
+                "ListWatch.for_resource(client, ...) and ListWatch(list, watch) make one"
+            )
+        check_target(store)
         options = options or ReflectorOptions()
         self._source = source
         self._store = store

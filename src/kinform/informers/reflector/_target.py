@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -25,6 +26,23 @@ class Target(Protocol[T_contra]):
     def delete(self, obj: T_contra | DeletedObject[T_contra], /) -> object: ...
     def replace(self, objects: Sequence[T_contra], resource_version: str, /) -> object: ...
     def resync(self) -> object: ...
+
+
+_METHODS = ("add", "update", "delete", "replace", "resync")
+
+
+def check_target(target: object) -> None:
+    """Refuse what cannot be filled.
+
+    Raises:
+        ConfigError: It lacks a method; names that.
+    """
+    for method in _METHODS:
+        if not callable(getattr(target, method, None)):
+            raise ConfigError(
+                "a reflector fills a Store, a DeltaFIFO, or anything with their methods, "
+                f"and a {type(target).__name__} has no {method}()"
+            )
 
 
 class TargetFailedError(Exception):

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
-from kinform.errors import CacheError
+from kinform.errors import CacheError, ConfigError
+from kinform.informers._callables import check_callable
 from kinform.informers.store._index import Index
 from kinform.informers.store._index_functions import Indexers, IndexFunc
 from kinform.informers.store._resting import Handles, KeyFunc, Resting
@@ -61,7 +62,9 @@ class Indexer(Store[T]):
 
         Raises:
             CacheError: There is an index of such a name. None of them is added.
+            ConfigError: These are no functions by name.
         """
+        _check(indexers)
         self._table.add_indices(
             [Index(name, func, self._resting.reader(func)) for name, func in indexers.items()]
         )
@@ -122,3 +125,15 @@ class Indexer(Store[T]):
         door._resting = Handles(form)
         door._table = self._table
         return door
+
+
+def _check(indexers: object) -> None:
+    if not isinstance(indexers, Mapping):
+        raise ConfigError(
+            f"indexers are functions by name, as in {{'by_node': field_index('spec.nodeName')}}, "
+            f"and not a {type(indexers).__name__}"
+        )
+    for name, function in indexers.items():
+        if not isinstance(name, str):
+            raise ConfigError(f"an index is found by its name, and {name!r} is no text")
+        check_callable(f"index {name!r}", function)

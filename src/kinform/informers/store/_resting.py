@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
-from kinform.errors import CacheError, DecodeError, KeyFuncError, KinformError
+from kinform.errors import CacheError, ConfigError, DecodeError, KeyFuncError, KinformError
+from kinform.informers._callables import check_callable
 from kinform.informers.store._index_functions import HeadIndex, IndexFunc
 from kinform.objects import JSON, Handle, Record
 
@@ -164,11 +165,20 @@ def choose_resting(
 
     Raises:
         CacheError: Not exactly one of them was given.
+        ConfigError: It is something else.
     """
     if (form is not None) + (key_func is not None) + (resting is not None) != 1:
         raise CacheError("a store takes one of form, key_func and resting")
     if key_func is not None:
+        check_callable("key_func", key_func)
         return AsIs(key_func)
+    given: object = form
+    if given is not None and not (isinstance(given, type) and issubclass(given, Handle)):
+        called = given.__name__ if isinstance(given, type) else f"a {type(given).__name__}"
+        raise ConfigError(
+            f"a store holds handles, such as Unstructured, and {called} is no class of them; "
+            "for other objects, give it a key_func"
+        )
     return Handles(cast("type[Handle]", form)) if resting is None else resting
 
 
