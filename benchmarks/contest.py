@@ -68,14 +68,17 @@ class Target:
         bound: At most this, or at least this if ``at_least``.
         of: Whose figure ours is divided by.
         whose: Which contender it is for; left out, the first.
+
+    Several names stand for the mean of all that these did: for what does not depend on which of
+    them it was, and jumps too much for three rounds to say.
     """
 
     text: str
     metric: Metric
     bound: float
     at_least: bool = False
-    of: str | None = None
-    whose: str | None = None
+    of: str | tuple[str, ...] | None = None
+    whose: str | tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +115,28 @@ class Outcome:
     records: Mapping[str, Sequence[Record]]
 
     def median(self, contender: str, metric: Metric) -> float | None:
-        try:
-            figures = [metric.read(record) for record in self.records.get(contender, ())]
-        except KeyError:
-            return None  # this contender does not measure it
+        figures = self._figures(contender, metric)
         return statistics.median(figures) if figures else None
 
     def reached(self, target: Target) -> float | None:
         """Our figure, or how it stands to the other's; ``None`` if either was not measured."""
-        ours = self.median(target.whose or self.scenario.contenders[0].name, target.metric)
+        ours = self._figure(target.whose or self.scenario.contenders[0].name, target.metric)
         if target.of is None or ours is None:
             return ours
-        theirs = self.median(target.of, target.metric)
+        theirs = self._figure(target.of, target.metric)
         return ours / theirs if theirs else None
+
+    def _figure(self, whose: str | tuple[str, ...], metric: Metric) -> float | None:
+        if isinstance(whose, str):
+            return self.median(whose, metric)
+        figures = [figure for name in whose for figure in self._figures(name, metric)]
+        return statistics.mean(figures) if figures else None
+
+    def _figures(self, contender: str, metric: Metric) -> list[float]:
+        try:
+            return [metric.read(record) for record in self.records.get(contender, ())]
+        except KeyError:
+            return []  # this contender does not measure it
 
 
 def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:

@@ -130,3 +130,19 @@ def test_targets_beside_others_are_judged_by_share() -> None:
         "at most a tenth; reached 0.40: NOT MET",
         "less than nobody; not measured",
     ]
+
+
+def test_several_names_stand_for_the_mean_of_all_that_these_did() -> None:
+    figure = Metric("s", lambda record: float(record["s"]), 1)
+    target = Target("half", figure, 0.5, of=("theirs", "absent"), whose=("ours", "others"))
+    contenders = [Contender(name, None, "") for name in ("ours", "others", "theirs", "absent")]
+    scenario = Scenario("race", "teams", contenders, [figure], [target])
+    records: dict[str, list[Record]] = {
+        "ours": [{"s": 1}, {"s": 1}, {"s": 7}],
+        "others": [{"s": 3}],
+        "theirs": [{"s": 10}, {"s": 2}],
+        "absent": [{}],
+    }
+    assert Outcome(scenario, records).reached(target) == 0.5
+    unmeasured: dict[str, list[Record]] = {"ours": [{}], "theirs": [{"s": 1}]}
+    assert Outcome(scenario, unmeasured).reached(target) is None
