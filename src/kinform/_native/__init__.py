@@ -8,13 +8,15 @@ blame for something.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-try:
-    if os.environ.get("KINFORM_INTERPRETED"):
-        raise ImportError("not wanted")
-    from kinform._native._cuts import unchunked, usual_events, usual_head, usual_lines
-except ImportError:
+if TYPE_CHECKING or os.environ.get("KINFORM_INTERPRETED"):
     from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+else:
+    try:
+        from kinform._native._cuts import unchunked, usual_events, usual_head, usual_lines
+    except ImportError:
+        from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
 
 IS_COMPILED: bool = unchunked.__module__ == "kinform._native._cuts"
 """Whether there is compiled code here."""

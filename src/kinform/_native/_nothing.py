@@ -1,16 +1,22 @@
-"""In the place of compiled functions: nothing is usual, so Python does it all."""
+"""In the place of compiled functions: nothing is usual, so Python does it all.
+
+What is said of types here is so of the compiled ones, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+# The classes of records and of frames, and the types that events with an object have.
+_Shapes = tuple[type[Any], type[Any], tuple[str, ...]]
+
 
 def unchunked(data: bytearray, start: int, end: int, left: int, /) -> tuple[bytes, int, int, bool]:
     return b"", start, left, False
 
 
-def usual_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> None:
+def usual_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> Any:
     return None
 
 
@@ -23,7 +29,7 @@ def usual_events(
     codec: object,
     head_class: type[Any],
     owners_of: Callable[..., Any],
-    shapes: tuple[Any, ...],
+    shapes: _Shapes,
     /,
 ) -> tuple[list[Any], int]:
     return [], start
@@ -38,7 +44,7 @@ def usual_lines(
     kind: str,
     gvk: object,
     codec: object,
-    shapes: tuple[Any, ...],
+    shapes: _Shapes,
     /,
 ) -> tuple[list[Any], int]:
     return [], start

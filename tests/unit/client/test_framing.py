@@ -19,6 +19,7 @@ from kinform.client._json_wire import JSON_WIRE
 from kinform.errors import ApiError, DecodeError, ExpiredError, WatchError
 from kinform.objects import JSON, Unstructured
 from tests.support.answers import event, pod, status
+from tests.support.breaking import broken
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -271,20 +272,14 @@ def test_a_member_named_twice_counts_the_second_time() -> None:
 @given(seed=st.integers(0, 1 << 32))
 def test_however_a_stream_is_broken_each_line_is_what_it_is_by_itself(seed: int) -> None:
     chance = random.Random(seed)
-    stream = bytearray(b"".join(event("MODIFIED", pod(name)) for name in "abcdef"))
-    for _ in range(chance.choice((1, 1, 2, 5))):
-        at = chance.randrange(len(stream))
-        how = chance.randrange(4)
-        if how == 0:
-            stream[at] = chance.randrange(256)
-        elif how == 1:
-            stream[at] ^= 1 << chance.randrange(8)
-        elif how == 2:
-            del stream[at : at + chance.randrange(1, 40)]
-        else:
-            stream[at:at] = chance.choice((b"\n", b"\n\n", b"}", b"\r\n", chance.randbytes(5)))
+    stream = broken(
+        b"".join(event("MODIFIED", pod(name)) for name in "abcdef"),
+        chance,
+        place=chance.randrange,
+        insertion=lambda: chance.choice((b"\n", b"\n\n", b"}", b"\r\n", chance.randbytes(5))),
+    )
     stream += b"\n"
-    lines = [line for line in bytes(stream).split(b"\n") if line and not line.isspace()]
-    assert [said(frame) for frame in frames_of([bytes(stream)])] == [
+    lines = [line for line in stream.split(b"\n") if line and not line.isspace()]
+    assert [said(frame) for frame in frames_of([stream])] == [
         said(_decode_line(line)) for line in lines
     ]

@@ -16,6 +16,7 @@ from kinform.errors import DecodeError
 from kinform.objects import Head
 from kinform.protobuf import _head, codec_for, owners_of
 from kinform.protobuf._head import parsed_head
+from tests.support.breaking import broken
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -167,18 +168,11 @@ def test_whatever_is_in_it(
 @given(seed=st.integers(0, 1 << 32))
 def test_however_it_is_broken(seed: int) -> None:
     chance = random.Random(seed)
-    payload = bytearray(USUAL[:900] if chance.random() < 0.5 else USUAL)
-    for _ in range(chance.choice((1, 1, 2, 5))):
+    payload = broken(
+        USUAL[:900] if chance.random() < 0.5 else USUAL,
+        chance,
         # Most of what matters is in the beginning.
-        at = chance.randrange(min(len(payload), chance.choice((60, 200, 25_000))))
-        how = chance.randrange(4)
-        if how == 0:
-            payload[at] = chance.randrange(256)
-        elif how == 1:
-            payload[at] ^= 1 << chance.randrange(8)
-        elif how == 2:
-            del payload[at : at + chance.randrange(1, 40)]
-        else:
-            payload[at:at] = chance.randbytes(chance.randrange(1, 20))
-    broken = bytes(payload)
-    assert _outcome(read_head, broken) == _outcome(parsed_head, broken)
+        place=lambda size: chance.randrange(min(size, chance.choice((60, 200, 25_000)))),
+        insertion=lambda: chance.randbytes(chance.randrange(1, 20)),
+    )
+    assert _outcome(read_head, payload) == _outcome(parsed_head, payload)
