@@ -21,6 +21,7 @@ from kinform.testing._crds import DefinitionController
 from kinform.testing._door import Door
 from kinform.testing._frontend import REQUEST_LIMIT, Frontend
 from kinform.testing._kubeconfig import write_kubeconfig
+from kinform.testing._listening import Listening
 from kinform.testing._namespaces import NamespaceController
 from kinform.testing._recorder import Recorder
 from kinform.testing._request_log import RequestLog
@@ -39,9 +40,6 @@ Json = dict[str, Any]
 _HOST = "127.0.0.1"
 # How long a request that is being answered may go on after the server was told to stop.
 _STOP_PATIENCE = 0.2
-# Who knocks is let in before all are sent away: it takes the loop three turns, and asyncio forgets
-# a connection for which it has done one or two of them when the server is closed.
-_TURNS_TO_LET_IN = 10
 _HEADER_LIMIT = 64 * 1024
 
 
@@ -96,7 +94,8 @@ class ApiServer(Door):
         verbs = Verbs(self._cluster, settings)
         recorder = Recorder(self.requests, self.faults)
         self._frontend = Frontend(self._cluster, verbs, recorder, tokens)
-        self._runner: web.ServerRunner | None = None
+        self._server: web.Server
+        self._listening: Listening | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -126,7 +125,7 @@ class ApiServer(Door):
         Raises:
             StateError: It runs already, or the port is taken.
         """
-        if self._runner is not None:
+        if self._listening is not None:
             raise StateError(f"API server {self.name!r} runs already")
         loop = asyncio.get_running_loop()
         self._cluster.later = lambda work: _soon(loop, work)
@@ -138,31 +137,28 @@ class ApiServer(Door):
             max_line_size=_HEADER_LIMIT,
             max_field_size=_HEADER_LIMIT,
         )
-        runner = web.ServerRunner(server, shutdown_timeout=_STOP_PATIENCE)
-        await runner.setup()
         context = self._certificates.context if self._certificates else None
-        site = web.TCPSite(runner, _HOST, self._port, ssl_context=context)
         try:
-            await site.start()
+            listening = Listening(server, host=_HOST, port=self._port, context=context)
         except OSError as error:
-            await runner.cleanup()
             raise StateError(
                 f"API server {self.name!r} cannot listen on port {self._port}: {error.strerror}; "
                 "port=0 finds a free one"
             ) from error
-        self._port = runner.addresses[0][1]
-        self._runner = runner
+        self._server, self._listening, self._port = server, listening, listening.port
 
     async def stop(self) -> None:
         """End all watches and stop listening. What it holds stays readable. Idempotent."""
-        runner, self._runner = self._runner, None
-        if runner is None:
+        listening, self._listening = self._listening, None
+        if listening is None:
             return
+        await listening.close()
         for collection in self._cluster.storage.collections():
             collection.close()
-        for _ in range(_TURNS_TO_LET_IN):
-            await asyncio.sleep(0)
-        await runner.cleanup()
+        # Watches see their end, and end, before connections are closed under them.
+        await asyncio.sleep(0)
+        self._server.pre_shutdown()
+        await self._server.shutdown(_STOP_PATIENCE)
         self._cluster.later = lambda work: work()
         if self._folder is not None:
             self._folder.cleanup()
@@ -238,7 +234,7 @@ class ApiServer(Door):
         self._certificates.rotate()
 
     def _check_running(self) -> None:
-        if self._runner is None:
+        if self._listening is None:
             raise StateError(f"API server {self.name!r} does not run; use it inside async with")
 
     def _private_folder(self) -> Path:

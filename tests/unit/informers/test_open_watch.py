@@ -25,14 +25,25 @@ STAY = 1e6
 class Stream(Batches):
     """Waits, and then gives a frame, for each of its ``pauses``."""
 
-    def __init__(self, *pauses: float, error: Exception | None = None) -> None:
+    def __init__(
+        self,
+        *pauses: float,
+        error: Exception | None = None,
+        opens_after: float = 0.0,
+        refusal: Exception | None = None,
+    ) -> None:
         self._pauses = deque(pauses)
         self._error = error
+        self._opens_after = opens_after
+        self._refusal = refusal
         self.closed = 0
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Batches]:
         try:
+            await asyncio.sleep(self._opens_after)
+            if self._refusal is not None:
+                raise self._refusal
             yield self
         finally:
             self.closed += 1
@@ -187,6 +198,22 @@ async def test_a_server_that_does_not_end_a_watch_in_time_is_taken_for_dead() ->
         await next_batch(watch)
     assert watch.age == pytest.approx(330)
     await watch.close()
+
+
+@virtual_time
+async def test_a_source_that_never_opens_a_watch_is_taken_for_dead_when_it_would_be_over() -> None:
+    started = asyncio.get_running_loop().time()
+    stream = Stream(opens_after=STAY)
+    with pytest.raises(WatchSilenceError, match="pods: nothing answered"):
+        await opened(stream, lifetime=330)
+    assert asyncio.get_running_loop().time() - started == pytest.approx(330)
+    assert stream.closed == 1
+
+
+@virtual_time
+async def test_a_timeout_of_the_source_is_its_own() -> None:
+    with pytest.raises(TimeoutError, match="mine"):
+        await opened(Stream(opens_after=1, refusal=TimeoutError("mine")))
 
 
 @virtual_time

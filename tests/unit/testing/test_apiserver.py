@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 import socket
 import ssl
 from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
 from kinform.errors import StateError
-from kinform.testing import ApiServer
+from kinform.testing import ApiServer, _listening
 from tests.support import raw_http
+from tests.support.waiting import wait_until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -54,18 +57,57 @@ async def test_what_it_holds_outlives_a_stop() -> None:
     assert answer.json()["metadata"]["name"] == "a"
 
 
-@pytest.mark.parametrize("turns", range(6))
-async def test_who_comes_while_it_stops_is_sent_away(turns: int) -> None:
-    api = ApiServer()
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("turns", range(-6, 8))
+async def test_who_comes_while_it_stops_is_sent_away(turns: int, tls: bool) -> None:
+    """So many turns of the loop before the stop begins, or after."""
+    api = ApiServer(tls=tls)
     await api.start()
     address = urlsplit(api.url)
-    with socket.create_connection((address.hostname, address.port), timeout=10) as caller:
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        await api.stop()
+    stopping: asyncio.Task[None] | None = None
+    if turns > 0:
+        stopping = asyncio.create_task(api.stop())
+        await _turns(turns)
+    try:
+        caller = socket.create_connection((address.hostname, address.port), timeout=10)
+    except ConnectionRefusedError:
+        assert turns > 0  # it had stopped listening
+        assert stopping is not None
+        await stopping
+        return
+    with caller:
+        await _turns(-turns)
+        await (stopping or api.stop())
         # A caller that was not let in is told so by the system.
         with suppress(ConnectionResetError):
             assert await asyncio.to_thread(caller.recv, 1) == b""
+
+
+async def test_who_comes_in_the_middle_of_a_stop_is_sent_away_too() -> None:
+    """The server is at rest when it is told to stop, and others keep coming."""
+    for _ in range(20):
+        api = ApiServer()
+        await api.start()
+        address = urlsplit(api.url)
+        callers: list[socket.socket] = []
+
+        def call(address: SplitResult = address, callers: list[socket.socket] = callers) -> None:
+            with suppress(ConnectionRefusedError):
+                callers.append(
+                    socket.create_connection((address.hostname, address.port), timeout=10)
+                )
+                asyncio.get_running_loop().call_soon(call)
+
+        call()
+        await api.stop()
+        for caller in callers:
+            with caller, suppress(ConnectionResetError):
+                assert await asyncio.to_thread(caller.recv, 1) == b""
+
+
+async def _turns(number: int) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
 
 
 async def test_stopping_does_not_wait_for_a_version_of_the_future() -> None:
@@ -219,3 +261,23 @@ async def test_the_root_tells_the_paths(kinform_api: ApiServer) -> None:
     paths = (await raw_http.ask(kinform_api.url, "/")).json()["paths"]
 
     assert {"/api", "/api/v1", "/apis/apps/v1", "/version", "/readyz"} <= set(paths)
+
+
+async def test_who_comes_when_descriptors_have_run_out_waits_until_there_are_some(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_listening, "_PAUSE", 0.05)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with ApiServer() as api:
+        address = urlsplit(api.url)
+        with socket.create_connection((address.hostname, address.port), timeout=10) as caller:
+            with open(os.devnull) as free:
+                lowest_free = free.fileno()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            try:
+                await wait_until(lambda: "cannot let anybody in" in caplog.text)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert (await asyncio.to_thread(caller.recv, 4096)).startswith(b"HTTP/1.1 200")
+    assert len(caplog.records) <= 2  # it is not asked again and again

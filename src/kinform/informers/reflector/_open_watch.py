@@ -80,7 +80,18 @@ class OpenWatch:
         self.events = 0
 
     async def open(self) -> None:
-        self._batches = await self._stream.__aenter__()
+        """Ask for it, and return when it is there.
+
+        Raises:
+            WatchSilenceError: There was no answer when it would have been over.
+        """
+        try:
+            async with asyncio.timeout(self._lifetime) as patience:
+                self._batches = await self._stream.__aenter__()
+        except TimeoutError as error:
+            if not patience.expired():
+                raise  # of the source
+            raise WatchSilenceError(f"{self._what}: nothing answered; taken for dead") from error
         self._opened_at = self._watching_since = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
 
