@@ -13,7 +13,7 @@ READY  := $(VENV)/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml setup.py src/kinform/_native/_cuts.c
+$(READY): pyproject.toml setup.py $(wildcard src/kinform/_native/*.[ch])
 	@test -n "$(PYTHON)" || { echo "kinform needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip

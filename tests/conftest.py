@@ -9,9 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from kinform import _native
-from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+from kinform._native._nothing import (
+    StructReader,
+    unchunked,
+    usual_events,
+    usual_head,
+    usual_lines,
+)
 from kinform.client import _json_wire, _protobuf_wire
-from kinform.protobuf import _head
+from kinform.protobuf import _codec, _head
 from kinform.transport import _http_body
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
@@ -87,4 +93,5 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
                 for user in _USERS:
                     if hasattr(user, function.__name__):
                         patch.setattr(user, function.__name__, function)
+            patch.setattr(_codec, "usual_parts", lambda message, group: StructReader(None, ()))
         yield way

@@ -22,7 +22,7 @@ from kinform.protobuf import codec_for, owners_of, wrap, write_event
 from tests.support.answers import event, pod
 from tests.unit.protobuf.sample import config_map, put
 
-SOURCE = Path(__file__).parents[2] / "src" / "kinform" / "_native" / "_cuts.c"
+SOURCES = sorted((Path(__file__).parents[2] / "src" / "kinform" / "_native").glob("*.c"))
 INCLUDE = Path(sysconfig.get_path("include"))
 COMPILER = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
 CAN_COMPILE = COMPILER is not None and (INCLUDE / "Python.h").exists()
@@ -66,14 +66,16 @@ CHUNKS = b"hello\r\n5\r\nworld\r\n1F;x\r\n"
 def test_it_is_compiled_where_that_can_be_done() -> None:
     """An optional extension that does not build is only a line in a log that nobody reads."""
     assert _native.IS_COMPILED
+    assert _native.StructReader.__module__ == "kinform._native._structs"
 
 
 @pytest.mark.skipif(not CAN_COMPILE, reason="there is no compiler, or no Python.h")
-def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+def test_it_compiles_without_a_warning(source: Path, tmp_path: Path) -> None:
     subprocess.run(
         [
             *(str(COMPILER), "-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"),
-            *("-fPIC", f"-I{INCLUDE}", "-c", str(SOURCE), "-o", str(tmp_path / "cuts.o")),
+            *("-fPIC", f"-I{INCLUDE}", "-c", str(source), "-o", str(tmp_path / "made.o")),
         ],
         check=True,
     )

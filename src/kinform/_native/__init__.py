@@ -11,14 +11,37 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or os.environ.get("KINFORM_INTERPRETED"):
-    from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+    from kinform._native._nothing import (
+        StructReader,
+        ViewField,
+        unchunked,
+        usual_events,
+        usual_head,
+        usual_lines,
+    )
 else:
     try:
         from kinform._native._cuts import unchunked, usual_events, usual_head, usual_lines
+        from kinform._native._structs import StructReader, ViewField
     except ImportError:
-        from kinform._native._nothing import unchunked, usual_events, usual_head, usual_lines
+        from kinform._native._nothing import (
+            StructReader,
+            ViewField,
+            unchunked,
+            usual_events,
+            usual_head,
+            usual_lines,
+        )
 
 IS_COMPILED: bool = unchunked.__module__ == "kinform._native._cuts"
 """Whether there is compiled code here."""
 
-__all__ = ["IS_COMPILED", "unchunked", "usual_events", "usual_head", "usual_lines"]
+__all__ = [
+    "IS_COMPILED",
+    "StructReader",
+    "ViewField",
+    "unchunked",
+    "usual_events",
+    "usual_head",
+    "usual_lines",
+]

@@ -9,13 +9,7 @@
    processor's caches. Done here, the same steps save a tenth of an event's CPU, and a fifth of a
    sync's (docs/decisions/0018-what-is-usual-is-cut-by-compiled-code.md). */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <stdint.h>
-#include <string.h>
-
-typedef const unsigned char *Bytes;
+#include "_wire.h"
 
 /* -- arguments --------------------------------------------------------------------------------- */
 
@@ -25,38 +19,6 @@ static int check_count(const char *name, Py_ssize_t given, Py_ssize_t wanted)
         return 1;
     PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, given);
     return 0;
-}
-
-/* A position inside of something that long. */
-static int read_position(PyObject *number, Py_ssize_t longest, Py_ssize_t *position)
-{
-    *position = PyLong_AsSsize_t(number);
-    if (*position == -1 && PyErr_Occurred())
-        return 0;
-    if (*position < 0 || *position > longest) {
-        PyErr_Format(PyExc_ValueError, "%zd is not between 0 and %zd", *position, longest);
-        return 0;
-    }
-    return 1;
-}
-
-static int check_bytes(PyObject *object)
-{
-    if (PyBytes_Check(object))
-        return 1;
-    PyErr_Format(PyExc_TypeError, "bytes, please, and not a %s", Py_TYPE(object)->tp_name);
-    return 0;
-}
-
-/* Forget an error that Python will find again, and tell better. Others are to be passed on. */
-static int is_forgotten(void)
-{
-    if (!PyErr_Occurred())
-        return 1;
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
-        return 0;
-    PyErr_Clear();
-    return 1;
 }
 
 /* -- the chunks of a body ---------------------------------------------------------------------- */
@@ -158,42 +120,6 @@ static PyObject *unchunked(PyObject *module, PyObject *const *args, Py_ssize_t c
 }
 
 /* -- the head of a protobuf message ------------------------------------------------------------ */
-
-/* Behind the number at the place; NULL if it is longer than numbers are, or not all there. */
-static Bytes read_number(Bytes at, Bytes end, uint64_t *number)
-{
-    uint64_t value = 0;
-    for (int shift = 0; at < end && shift < 63; shift += 7) {
-        unsigned char byte = *at++;
-        value |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80) {
-            *number = value;
-            return at;
-        }
-    }
-    return NULL;
-}
-
-/* Behind a size at the place, if there is as much as it says. */
-static Bytes read_size(Bytes at, Bytes end, Py_ssize_t *size)
-{
-    uint64_t number;
-    at = read_number(at, end, &number);
-    if (at == NULL || number > (uint64_t)(end - at))
-        return NULL;
-    *size = (Py_ssize_t)number;
-    return at;
-}
-
-/* What stands behind this byte and a size, if it reaches exactly to the end. */
-static Bytes read_last(Bytes at, Bytes end, unsigned char tag)
-{
-    Py_ssize_t size;
-    if (at == NULL || at >= end || *at != tag)
-        return NULL;
-    at = read_size(at + 1, end, &size);
-    return at != NULL && end - at == size ? at : NULL;
-}
 
 /* Behind one field of any kind but metadata, and but a group; NULL if it is none. */
 static Bytes skip_part(Bytes at, Bytes end)

@@ -48,3 +48,25 @@ def usual_lines(
     /,
 ) -> tuple[list[Any], int]:
     return [], start
+
+
+class StructReader:
+    """Reads messages as a model has them: fields are described as kinform.protobuf does it."""
+
+    def __init__(self, model: type[Any] | None, fields: tuple[tuple[Any, ...], ...], /) -> None:
+        pass
+
+    def parts(self, payload: bytes, /) -> list[Any] | None:
+        return None
+
+
+class ViewField:
+    """A field of views: what such a reader reads, or else ``read``."""
+
+    def __init__(
+        self, reader: StructReader, number: int, name: str, read: Callable[[Any], Any], /
+    ) -> None:
+        self._read = read
+
+    def __get__(self, view: Any, owner: type) -> Any:
+        return self if view is None else self._read(view)

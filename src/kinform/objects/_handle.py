@@ -297,12 +297,10 @@ class Handle(ABC):
 
     def _decoded(self) -> dict[str, Any]:
         """The parts that were touched so far."""
-        try:
-            return self._parts
-        except AttributeError:
-            decoded: dict[str, Any] = {}
-            self._parts = decoded
-            return decoded
+        decoded: dict[str, Any] | None = getattr(self, "_parts", None)
+        if decoded is None:
+            decoded = self._parts = {}
+        return decoded
 
     def _require_editable(self) -> None:
         if self._record is not None:

@@ -22,12 +22,12 @@ from kinform.objects import (
 from kinform.protobuf._cuts import metadata_cutter
 from kinform.protobuf._head import head_of
 from kinform.protobuf._messages import class_of, fields_of, has_message, own_messages
+from kinform.protobuf._parts import part_reader, usual_parts
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
 from kinform.protobuf._table import MESSAGE_PACKAGES
 from kinform.protobuf._trees import part_of, tree_of
 from kinform.protobuf._values import MALFORMED
-from kinform.protobuf._views import part_reader
 from kinform.protobuf._writing import message_bytes
 
 _OnlyMetadata = own_messages({"OnlyMetadata": "metadata 1 bytes -"})["OnlyMetadata"]
@@ -103,6 +103,9 @@ class ProtobufCodec:
         return tree if not rest else step_into(tree, rest)
 
     def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+        found = usual_parts(self._message, group).parts(payload)
+        if found is not None:
+            return found
         message = self._parsed(payload)
         try:
             return [

@@ -69,13 +69,14 @@ def model_fields(model: type[Model], message: str) -> tuple[ModelField, ...]:
     found = fields_by_json(message)
     hints = get_type_hints(model)
     return tuple(
-        ModelField(info.name, hints[info.name], _absent(info), message, *found[info.encode_name])
+        ModelField(info.name, hints[info.name], absent_of(info), message, *found[info.encode_name])
         for info in msgspec.structs.fields(model)
         if info.encode_name in found
     )
 
 
-def _absent(info: msgspec.structs.FieldInfo) -> Callable[[], Any]:
+def absent_of(info: msgspec.structs.FieldInfo) -> Callable[[], Any]:
+    """What makes the value that a model has for a field that nobody gave it."""
     factory = info.default_factory
     return (lambda: info.default) if factory is msgspec.NODEFAULT else factory
 
@@ -167,12 +168,10 @@ def _written_element(field: ModelField, names: Names, make: Make, mark: str) -> 
 
     A pod may have a hundred variables in its environment; the calls would be a tenth of it all.
     """
-    model, message = _class_in(field.hint, Model), field.kind.element
-    if mark or model is None or message in VALUES or is_list(message):
+    model = struct_model(field)
+    if mark or model is None or len(model.__struct_fields__) > _SIMPLE:
         return ""
-    if message.startswith(_EITHER) or len(model.__struct_fields__) > _SIMPLE:
-        return ""
-    fields = model_fields(model, message)
+    fields = model_fields(model, field.kind.element)
     if any(each.way or each.kind.shape != "one" for each in fields):
         return ""
     mark = f"{field.attribute}_"
@@ -193,23 +192,38 @@ def _is_absent_if_empty(field: ModelField, convert: Read) -> bool:
 # -- what messages become --------------------------------------------------------------------
 
 
-def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
+def struct_model(field: ModelField) -> type[Model] | None:
+    """The model of the structs that messages of this field become; ``None`` if they become
+    something else."""
+    message = field.kind.element
+    if not field.kind.is_message or message in VALUES:
+        return None
+    if is_list(message) or message.startswith(_EITHER):
+        return None
+    return None if _class_in(field.hint, TypedObject) else _class_in(field.hint, Model)
+
+
+def value_converter(field: ModelField) -> Read:
+    """What reads a message that becomes something else than a struct."""
     message = field.kind.element
     if (custom := VALUES.get(message)) is not None:
         return custom
     if is_list(message):
         return items
-    nested = _class_in(field.hint, TypedObject)
-    if nested is not None:
+    if (nested := _class_in(field.hint, TypedObject)) is not None:
         tree = element_tree_of(field.kind)
         return lambda value: nested.from_nested(tree(value))
     model = _class_in(field.hint, Model)
     if model is None:
         return tree_of(message)
-    if message.startswith(_EITHER):
-        return lambda value: read_either(
-            message, value, struct_of(model, "apiextensions/v1.JSONSchemaProps")
-        )
+    schema = "apiextensions/v1.JSONSchemaProps"
+    return lambda value: read_either(message, value, struct_of(model, schema))
+
+
+def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
+    model, message = struct_model(field), field.kind.element
+    if model is None:
+        return value_converter(field)
 
     def compile_first(value: Any) -> Any:
         # Not before there is such a message: models contain each other.

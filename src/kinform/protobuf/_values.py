@@ -31,12 +31,13 @@ def time_of(message: Any) -> datetime | None:
         return None if not message.HasField("seconds") else _EPOCH
     if seconds <= _ZERO_SECONDS:
         return None
-    return _moment(seconds)
+    return moment(seconds)
 
 
 # Most of an object's conditions are of one second, and so are objects that were made together.
 @lru_cache(maxsize=4096)
-def _moment(seconds: int) -> datetime:
+def moment(seconds: int) -> datetime:
+    """So many seconds after 1970."""
     return _EPOCH + timedelta(0, seconds)  # by place, which takes half the time
 
 
@@ -65,7 +66,10 @@ def int_or_string(message: Any) -> int | str:
 
 def raw_json(message: Any) -> Any:
     """What lies in the message as JSON text; ``None`` if nothing does."""
-    raw = message.Raw if hasattr(message, "Raw") else message.raw
+    return decoded_json(message.Raw if hasattr(message, "Raw") else message.raw)
+
+
+def decoded_json(raw: bytes) -> Any:
     return msgspec.json.decode(raw) if raw else None
 
 

@@ -14,6 +14,8 @@ from kinform.objects import JSON, PARTIAL_JSON, PartialObjectMetadata, Record, U
 from kinform.protobuf import ProtobufCodec, codec_for
 from tests.unit.protobuf.sample import POD, config_map, metadata, put, status
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 NEWER = put(1000, "a field of tomorrow")
 
 

@@ -14,6 +14,8 @@ from kinform.protobuf._table import MESSAGE_PACKAGES
 from tests.unit.protobuf.sample import metadata, put
 from tests.unit.protobuf.test_views import check_fields
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 SCALARS: dict[str, int | str | bytes] = {
     "string": "x",
     "bool": 1,

@@ -19,6 +19,8 @@ from kinform.objects import JSON, Model, Quantity, Record, TypedObject
 from kinform.protobuf import codec_for
 from tests.unit.protobuf.sample import POD, SAMPLES, STATEFUL_SET, Sample, entry, metadata, put
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 def over(sample: Sample, message: bytes | None = None) -> Any:
     """A handle over the message."""

@@ -1,0 +1,875 @@
+/* Protobuf messages in; the structs and views that models have for them out.
+
+   A StructReader knows where in a message each field of a model is and what becomes of it; Python
+   tells it (kinform/protobuf/_usual.py). It takes messages as servers write them. Where one is not
+   like that (something twice, a text that is no UTF-8, a group) it gives up without a word, and
+   Python reads the same bytes with a parser that knows everything.
+
+   Why C: a pod that is read whole is two hundred structs, lists and dicts. Made here, straight from
+   the bytes, they cost a fifth of what it takes to parse a message and to ask it for each
+   (docs/decisions/0018-what-is-usual-is-cut-by-compiled-code.md).
+
+   A struct is filled through the places of its slots, which its class tells: they are members like
+   those of any class with __slots__. */
+
+#include "_wire.h"
+
+#include <structmember.h>
+
+/* No message of Kubernetes comes near either of these. */
+#define DEEPEST 64
+#define HIGHEST_NUMBER 4095
+
+enum Kind {
+    TEXT,
+    BYTES,
+    BOOL,
+    INT32,
+    INT64,
+    FLOAT64,
+    STRUCT,        /* convert() gives its reader */
+    VIEW,          /* convert() gives its class, and a reader of its fields */
+    TIME,          /* convert(seconds) */
+    TEXT_OF,       /* convert(the text that is all of the message) */
+    BYTES_OF,      /* convert(the bytes that are all of the message) */
+    INT_OR_STRING,
+    CONVERTED,     /* convert(the bytes of the message) */
+    KINDS
+};
+
+static const char *const kind_names[KINDS] = {
+    "text", "bytes", "bool", "int32", "int64", "float64", "struct", "view", "time", "text of",
+    "bytes of", "int or string", "converted",
+};
+
+enum Shape { ONE, LIST, MAP, SHAPES };
+
+static const char *const shape_names[SHAPES] = {"one", "list", "map"};
+
+struct Field {
+    Py_ssize_t offset; /* in a struct */
+    enum Shape shape;
+    enum Kind kind;
+    int is_there;      /* the message has it, and not only the model */
+    int makes_absent;  /* an absent one is what absent() gives, and not absent itself */
+    int is_settled;    /* convert was called for what it gives, which is now in its place */
+    PyObject *convert;
+    PyObject *absent;
+};
+
+/* What the numbers of one message mean: a field, or a message with more fields of the same model. */
+struct Level {
+    Py_ssize_t count;
+    struct Node *nodes;
+};
+
+struct Node {
+    Py_ssize_t field; /* -1 for none */
+    struct Level *inlined;
+};
+
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *model; /* NULL for some fields of something that is no struct */
+    Py_ssize_t count;
+    struct Field *fields;
+    struct Level root;
+} Reader;
+
+/* Where the values of one message go. */
+struct Sink {
+    Reader *reader;
+    PyObject *object;  /* into a struct; or */
+    PyObject **values; /* in here; or */
+    Py_ssize_t only;   /* this one alone, in the first of them */
+    PyObject *payload; /* what views refer to */
+    struct Field *last_map;
+    Bytes last_key;
+    Py_ssize_t last_key_size;
+};
+
+static PyTypeObject *reader_type(PyObject *reader);
+static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth);
+static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size);
+
+/* All of these return NULL or 0 where something is not usual, and also with an error. */
+
+/* -- values ------------------------------------------------------------------------------------ */
+
+/* What convert() gives for a struct or a view, asked for once: models contain each other. Borrowed. */
+static PyObject *settled(Reader *owner, struct Field *field)
+{
+    if (field->is_settled)
+        return field->convert;
+    PyObject *found = PyObject_CallNoArgs(field->convert), *before = NULL;
+    if (found == NULL)
+        return NULL;
+    PyObject *reader = found;
+    if (field->kind == VIEW)
+        reader = PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 &&
+                         PyType_Check(PyTuple_GET_ITEM(found, 0))
+                     ? PyTuple_GET_ITEM(found, 1)
+                     : Py_None;
+    if (!Py_IS_TYPE(reader, Py_TYPE(owner)) || ((Reader *)reader)->model == NULL ||
+        (field->kind == VIEW && !PyType_IsSubtype((PyTypeObject *)PyTuple_GET_ITEM(found, 0),
+                                                  ((Reader *)reader)->model))) {
+        PyErr_SetString(PyExc_TypeError, "convert() gives a reader of structs, or a class and one");
+        Py_DECREF(found);
+        return NULL;
+    }
+#ifdef Py_GIL_DISABLED
+    Py_BEGIN_CRITICAL_SECTION(owner);
+#endif
+    if (!field->is_settled) {
+        before = field->convert;
+        field->convert = found;
+        field->is_settled = 1;
+        found = NULL;
+    }
+#ifdef Py_GIL_DISABLED
+    Py_END_CRITICAL_SECTION();
+#endif
+    Py_XDECREF(before);
+    Py_XDECREF(found);
+    return field->convert;
+}
+
+/* Call with what the second argument is, which it takes. */
+static PyObject *call(PyObject *function, PyObject *argument)
+{
+    if (argument == NULL)
+        return NULL;
+    PyObject *result = PyObject_CallOneArg(function, argument);
+    Py_DECREF(argument);
+    return result;
+}
+
+static PyObject *text_at(Bytes at, Py_ssize_t size)
+{
+    return PyUnicode_DecodeUTF8((const char *)at, size, NULL);
+}
+
+static PyObject *bytes_at(Bytes at, Py_ssize_t size)
+{
+    return PyBytes_FromStringAndSize((const char *)at, size);
+}
+
+static PyObject *time_at(PyObject *moment, Bytes at, Bytes end)
+{
+    uint64_t seconds, nanoseconds;
+    if (at == end) /* Go's zero */
+        Py_RETURN_NONE;
+    if (*at != 0x08 || (at = read_number(at + 1, end, &seconds)) == NULL)
+        return NULL;
+    if (at < end && (*at != 0x10 || (at = read_number(at + 1, end, &nanoseconds)) == NULL))
+        return NULL;
+    if (at != end || seconds == 0 || seconds > INT64_MAX)
+        return NULL;
+    return call(moment, PyLong_FromUnsignedLongLong(seconds));
+}
+
+static PyObject *int_or_string_at(Bytes at, Bytes end)
+{
+    uint64_t type = 0, number = 0;
+    if (at < end && *at == 0x08 && (at = read_number(at + 1, end, &type)) == NULL)
+        return NULL;
+    if (at < end && *at == 0x10 && (at = read_number(at + 1, end, &number)) == NULL)
+        return NULL;
+    if (at < end && (at = read_last(at, end, 0x1A)) == NULL)
+        return NULL;
+    return type ? text_at(at, end - at) : PyLong_FromLong((int32_t)number);
+}
+
+/* A message, or something else that has a size. */
+static PyObject *value_at(struct Sink *sink, struct Field *field, Bytes at, Py_ssize_t size,
+                          int depth)
+{
+    PyObject *found;
+    Bytes end = at + size;
+    switch (field->kind) {
+    case TEXT:
+        return text_at(at, size);
+    case BYTES:
+        return bytes_at(at, size);
+    case STRUCT:
+        found = settled(sink->reader, field);
+        return found == NULL ? NULL : read_struct((Reader *)found, at, end, depth + 1);
+    case VIEW:
+        found = settled(sink->reader, field);
+        return found == NULL ? NULL : make_view(sink, found, at, size);
+    case TIME:
+        return time_at(field->convert, at, end);
+    case TEXT_OF:
+    case BYTES_OF:
+        if (size > 0 && (at = read_last(at, end, 0x0A)) == NULL)
+            return NULL;
+        size = end - at;
+        return call(field->convert, field->kind == TEXT_OF ? text_at(at, size) : bytes_at(at, size));
+    case INT_OR_STRING:
+        return int_or_string_at(at, end);
+    case CONVERTED:
+        return call(field->convert, bytes_at(at, size));
+    default:
+        return NULL; /* a number */
+    }
+}
+
+static PyObject *number_of(struct Field *field, uint64_t number)
+{
+    switch (field->kind) {
+    case BOOL:
+        return PyBool_FromLong(number != 0);
+    case INT32:
+        return PyLong_FromLong((int32_t)number);
+    case INT64:
+        return PyLong_FromLongLong((int64_t)number);
+    default:
+        return NULL; /* something that has a size */
+    }
+}
+
+/* What stands behind a tag. */
+static PyObject *value_of(struct Sink *sink, struct Field *field, int wire_type, uint64_t number,
+                          Bytes at, Py_ssize_t size, int depth)
+{
+    if (wire_type == 0)
+        return number_of(field, number);
+    if (wire_type == 2)
+        return value_at(sink, field, at, size, depth);
+    if (wire_type != 1 || field->kind != FLOAT64)
+        return NULL;
+    double found = PyFloat_Unpack8((const char *)at, 1);
+    return found == -1.0 && PyErr_Occurred() ? NULL : PyFloat_FromDouble(found);
+}
+
+/* What an absent one is. */
+static PyObject *absent_one(Reader *reader, struct Field *field, int depth)
+{
+    if (!field->makes_absent)
+        return Py_NewRef(field->absent);
+    if (field->absent == (PyObject *)&PyList_Type)
+        return PyList_New(0);
+    if (field->absent == (PyObject *)&PyDict_Type)
+        return PyDict_New();
+    if (field->kind == STRUCT && field->shape == ONE) {
+        PyObject *found = settled(reader, field);
+        if (found == NULL)
+            return NULL;
+        if (field->absent == (PyObject *)((Reader *)found)->model)
+            return read_struct((Reader *)found, (Bytes) "", (Bytes) "", depth + 1);
+    }
+    return PyObject_CallNoArgs(field->absent);
+}
+
+/* -- messages ---------------------------------------------------------------------------------- */
+
+static PyObject **slot_of(PyObject *object, struct Field *field)
+{
+    return (PyObject **)((char *)object + field->offset);
+}
+
+/* Where a field's value goes; NULL if nobody wants it. */
+static PyObject **place_of(struct Sink *sink, Py_ssize_t field)
+{
+    if (sink->object != NULL)
+        return slot_of(sink->object, &sink->reader->fields[field]);
+    if (sink->only < 0)
+        return &sink->values[field];
+    return sink->only == field ? sink->values : NULL;
+}
+
+static int put_into_list(PyObject **place, PyObject *value)
+{
+    int is_put = value != NULL && (*place != NULL || (*place = PyList_New(0)) != NULL) &&
+                 PyList_Append(*place, value) == 0;
+    Py_XDECREF(value);
+    return is_put;
+}
+
+/* Entries come in the order of their keys, as Go writes them and JSON has them. */
+static int put_into_map(struct Sink *sink, struct Field *field, PyObject **place, Bytes at,
+                        Py_ssize_t size, int depth)
+{
+    Bytes end = at + size, value;
+    Py_ssize_t key_size;
+    int is_put = 0;
+    if (size < 4 || *at != 0x0A || (at = read_size(at + 1, end, &key_size)) == NULL)
+        return 0;
+    value = read_last(at + key_size, end, 0x12);
+    if (value == NULL)
+        return 0;
+    if (*place == NULL) {
+        if ((*place = PyDict_New()) == NULL)
+            return 0;
+    } else {
+        Py_ssize_t before = sink->last_key_size;
+        if (sink->last_map != field)
+            return 0;
+        int order = memcmp(sink->last_key, at, (size_t)(before < key_size ? before : key_size));
+        if (order > 0 || (order == 0 && before >= key_size))
+            return 0;
+    }
+    sink->last_map = field;
+    sink->last_key = at;
+    sink->last_key_size = key_size;
+    PyObject *name = text_at(at, key_size);
+    PyObject *found = name == NULL ? NULL : value_at(sink, field, value, end - value, depth);
+    if (found != NULL)
+        is_put = PyDict_SetItem(*place, name, found) == 0;
+    Py_XDECREF(name);
+    Py_XDECREF(found);
+    return is_put;
+}
+
+static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes end, int depth)
+{
+    while (at < end) {
+        uint64_t tag, number = 0;
+        Py_ssize_t size = 0;
+        at = read_number(at, end, &tag);
+        if (at == NULL || tag > UINT32_MAX || tag >> 3 == 0)
+            return 0;
+        int wire_type = tag & 7;
+        if (wire_type == 0)
+            at = read_number(at, end, &number);
+        else if (wire_type == 2)
+            at = read_size(at, end, &size);
+        else if (wire_type == 1 || wire_type == 5) {
+            size = wire_type == 1 ? 8 : 4;
+            if (end - at < size)
+                return 0;
+        } else
+            return 0;
+        if (at == NULL)
+            return 0;
+        Bytes value = at;
+        at += size;
+        if (tag >> 3 >= (uint64_t)level->count)
+            continue;
+        struct Node *node = &level->nodes[tag >> 3];
+        if (node->inlined != NULL) {
+            if (wire_type != 2 || !read_level(sink, node->inlined, value, at, depth))
+                return 0;
+            continue;
+        }
+        PyObject **place = node->field < 0 ? NULL : place_of(sink, node->field);
+        if (place == NULL)
+            continue;
+        struct Field *field = &sink->reader->fields[node->field];
+        if (field->shape == MAP) {
+            if (wire_type != 2 || !put_into_map(sink, field, place, value, size, depth))
+                return 0;
+            continue;
+        }
+        if (field->shape == ONE && *place != NULL)
+            return 0; /* said twice */
+        PyObject *found = value_of(sink, field, wire_type, number, value, size, depth);
+        if (field->shape == LIST) {
+            if (!put_into_list(place, found))
+                return 0;
+        } else if ((*place = found) == NULL)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the collector of garbage has to look at it: what refers to nothing it looks at is in no
+   circle. msgspec decides in the same way. */
+static int is_worth_tracking(PyObject *value)
+{
+    return PyObject_IS_GC(value) && PyObject_GC_IsTracked(value);
+}
+
+static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth)
+{
+    int is_tracked = 0;
+    if (depth > DEEPEST || reader->model == NULL)
+        return NULL;
+    PyObject *made = reader->model->tp_alloc(reader->model, 0);
+    if (made == NULL)
+        return NULL;
+    struct Sink sink = {.reader = reader, .object = made, .only = -1};
+    if (!read_level(&sink, &reader->root, at, end, depth))
+        goto unusual;
+    for (Py_ssize_t index = 0; index < reader->count; index++) {
+        PyObject **place = slot_of(made, &reader->fields[index]);
+        if (*place == NULL && (*place = absent_one(reader, &reader->fields[index], depth)) == NULL)
+            goto unusual;
+        is_tracked |= is_worth_tracking(*place);
+    }
+    if (!is_tracked && PyObject_IS_GC(made))
+        PyObject_GC_UnTrack(made);
+    return made;
+unusual:
+    Py_DECREF(made);
+    return NULL;
+}
+
+/* -- views ------------------------------------------------------------------------------------- */
+
+/* An instance of the class that has nothing of the message yet but where it is. */
+static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size)
+{
+    PyTypeObject *class = (PyTypeObject *)PyTuple_GET_ITEM(made_of, 0);
+    Reader *reader = (Reader *)PyTuple_GET_ITEM(made_of, 1);
+    if (sink->payload == NULL)
+        return NULL;
+    PyObject *made = class->tp_alloc(class, 0), *known = NULL, *wire = NULL;
+    if (made == NULL)
+        return NULL;
+    int is_made = 0;
+    for (Py_ssize_t index = 0; index < reader->count; index++) {
+        struct Field *field = &reader->fields[index];
+        if (!field->is_there && (*slot_of(made, field) = absent_one(reader, field, 0)) == NULL)
+            goto done;
+    }
+    Py_ssize_t start = at - (Bytes)PyBytes_AS_STRING(sink->payload);
+    wire = Py_BuildValue("(Onn)", sink->payload, start, start + size);
+    known = wire == NULL ? NULL : PyObject_GenericGetDict(made, NULL);
+    is_made = known != NULL && PyDict_SetItemString(known, "_wire", wire) == 0;
+done:
+    Py_XDECREF(wire);
+    Py_XDECREF(known);
+    if (is_made)
+        return made;
+    Py_DECREF(made);
+    return NULL;
+}
+
+typedef struct {
+    PyObject_HEAD
+    Reader *reader;
+    Py_ssize_t index;
+    PyObject *name;
+    PyObject *wire; /* what a view calls where its message is */
+    PyObject *read; /* what else reads the field of a view */
+} ViewField;
+
+/* The bytes of a view's message; NULL for none. */
+static Bytes wire_of(PyObject *wire, Py_ssize_t *size)
+{
+    Py_ssize_t start, end;
+    if (wire == NULL || !PyTuple_Check(wire) || PyTuple_GET_SIZE(wire) != 3)
+        return NULL;
+    PyObject *payload = PyTuple_GET_ITEM(wire, 0);
+    if (!check_bytes(payload) ||
+        !read_position(PyTuple_GET_ITEM(wire, 2), PyBytes_GET_SIZE(payload), &end) ||
+        !read_position(PyTuple_GET_ITEM(wire, 1), end, &start))
+        return NULL;
+    *size = end - start;
+    return (Bytes)PyBytes_AS_STRING(payload) + start;
+}
+
+static PyObject *view_value(ViewField *self, PyObject *known)
+{
+    Reader *reader = self->reader;
+    Py_ssize_t size = 0;
+    PyObject *value = NULL;
+    PyObject *wire = PyDict_GetItemWithError(known, self->wire);
+    Py_XINCREF(wire); /* what is called meanwhile may do what it likes with the view */
+    Bytes at = wire_of(wire, &size);
+    struct Sink sink = {.reader = reader, .values = &value, .only = self->index};
+    if (at != NULL && self->index < reader->count) {
+        if (!read_level(&sink, &reader->root, at, at + size, 0))
+            Py_CLEAR(value);
+        else if (value == NULL)
+            value = absent_one(reader, &reader->fields[self->index], 0);
+    }
+    Py_XDECREF(wire);
+    return value;
+}
+
+static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owner)
+{
+    ViewField *self = (ViewField *)object;
+    if (view == NULL || view == Py_None)
+        return Py_NewRef(object);
+    PyObject *known = PyObject_GenericGetDict(view, NULL);
+    if (known == NULL)
+        return NULL;
+    PyObject *value = view_value(self, known);
+    if (value != NULL) {
+        if (PyDict_SetItem(known, self->name, value) < 0)
+            Py_CLEAR(value);
+    } else if (is_forgotten())
+        value = PyObject_CallOneArg(self->read, view);
+    Py_DECREF(known);
+    return value;
+}
+
+static PyObject *view_field_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *reader, *name, *read;
+    Py_ssize_t index;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "ViewField takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OnUO:ViewField", &reader, &index, &name, &read))
+        return NULL;
+    PyTypeObject *wanted = reader_type((PyObject *)type);
+    if (wanted == NULL)
+        return NULL;
+    if (!Py_IS_TYPE(reader, wanted) || index < 0 || index >= ((Reader *)reader)->count) {
+        PyErr_SetString(PyExc_TypeError, "ViewField takes a reader and the number of a field of it");
+        return NULL;
+    }
+    ViewField *self = (ViewField *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->reader = (Reader *)Py_NewRef(reader);
+    self->index = index;
+    self->name = Py_NewRef(name);
+    self->read = Py_NewRef(read);
+    self->wire = PyUnicode_InternFromString("_wire");
+    if (self->wire == NULL)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int view_field_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    ViewField *self = (ViewField *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->reader);
+    Py_VISIT(self->read);
+    return 0;
+}
+
+static void view_field_dealloc(PyObject *object)
+{
+    ViewField *self = (ViewField *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_CLEAR(self->reader);
+    Py_CLEAR(self->read);
+    Py_CLEAR(self->name);
+    Py_CLEAR(self->wire);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* -- readers ----------------------------------------------------------------------------------- */
+
+static PyObject *reader_parts(PyObject *object, PyObject *payload)
+{
+    Reader *self = (Reader *)object;
+    if (!check_bytes(payload))
+        return NULL;
+    PyObject **values = PyMem_Calloc((size_t)self->count + 1, sizeof(PyObject *));
+    PyObject *parts = NULL;
+    if (values == NULL)
+        return PyErr_NoMemory();
+    struct Sink sink = {.reader = self, .values = values, .only = -1, .payload = payload};
+    Bytes at = (Bytes)PyBytes_AS_STRING(payload);
+    int is_read = read_level(&sink, &self->root, at, at + PyBytes_GET_SIZE(payload), 0);
+    for (Py_ssize_t index = 0; is_read && index < self->count; index++)
+        if (values[index] == NULL)
+            is_read = (values[index] = absent_one(self, &self->fields[index], 0)) != NULL;
+    if (is_read)
+        parts = PyList_New(self->count);
+    for (Py_ssize_t index = 0; index < self->count; index++) {
+        if (parts != NULL)
+            PyList_SET_ITEM(parts, index, values[index]);
+        else
+            Py_XDECREF(values[index]);
+    }
+    PyMem_Free(values);
+    if (parts == NULL && is_forgotten())
+        Py_RETURN_NONE;
+    return parts;
+}
+
+static void free_level(struct Level *level)
+{
+    for (Py_ssize_t number = 0; number < level->count; number++)
+        if (level->nodes[number].inlined != NULL) {
+            free_level(level->nodes[number].inlined);
+            PyMem_Free(level->nodes[number].inlined);
+        }
+    PyMem_Free(level->nodes);
+    level->nodes = NULL;
+    level->count = 0;
+}
+
+/* The node of a number; NULL with an error. */
+static struct Node *node_of(struct Level *level, PyObject *given)
+{
+    Py_ssize_t number;
+    if (!read_position(given, HIGHEST_NUMBER, &number))
+        return NULL;
+    if (number >= level->count) {
+        struct Node *nodes =
+            PyMem_Realloc(level->nodes, (size_t)(number + 1) * sizeof(struct Node));
+        if (nodes == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        level->nodes = nodes;
+        for (; level->count <= number; level->count++)
+            nodes[level->count] = (struct Node){.field = -1};
+    }
+    return &level->nodes[number];
+}
+
+/* Note by which way a field is reached. 0 with an error. */
+static int note_way(struct Level *level, PyObject *way, Py_ssize_t field)
+{
+    Py_ssize_t length = PyTuple_GET_SIZE(way);
+    for (Py_ssize_t step = 0; step < length; step++) {
+        struct Node *node = node_of(level, PyTuple_GET_ITEM(way, step));
+        if (node == NULL)
+            return 0;
+        int is_last = step == length - 1;
+        if (node->field >= 0 || (is_last && node->inlined != NULL)) {
+            PyErr_SetString(PyExc_ValueError, "two fields have one number");
+            return 0;
+        }
+        if (is_last)
+            node->field = field;
+        else if (node->inlined == NULL) {
+            node->inlined = PyMem_Calloc(1, sizeof(struct Level));
+            if (node->inlined == NULL) {
+                PyErr_NoMemory();
+                return 0;
+            }
+        }
+        level = node->inlined;
+    }
+    return 1;
+}
+
+static int index_in(const char *const *names, int count, const char *name, const char *what)
+{
+    for (int index = 0; index < count; index++)
+        if (strcmp(names[index], name) == 0)
+            return index;
+    PyErr_Format(PyExc_ValueError, "there is no %s '%s'", what, name);
+    return -1;
+}
+
+/* Where instances of the class have the field. -1 with an error. */
+static Py_ssize_t offset_in(PyTypeObject *model, const char *attribute)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)model, attribute);
+    Py_ssize_t offset = -1;
+    if (found == NULL)
+        return -1;
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *member = (PyMemberDescrObject *)found;
+        if (member->d_member->type == T_OBJECT_EX &&
+            PyType_IsSubtype(model, member->d_common.d_type))
+            offset = member->d_member->offset;
+    }
+    Py_DECREF(found);
+    if (offset < 0)
+        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", model->tp_name, attribute);
+    return offset;
+}
+
+/* Fill in one field from what Python says of it. 0 with an error. */
+static int describe(Reader *self, Py_ssize_t index, PyObject *given)
+{
+    struct Field *field = &self->fields[index];
+    const char *attribute, *shape, *kind;
+    PyObject *way, *convert, *absent;
+    int makes_absent;
+    if (!PyTuple_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a field is a tuple");
+        return 0;
+    }
+    if (!PyArg_ParseTuple(given, "sO!ssOOp:field", &attribute, &PyTuple_Type, &way, &shape, &kind,
+                          &convert, &absent, &makes_absent))
+        return 0;
+    int shape_found = index_in(shape_names, SHAPES, shape, "shape");
+    int kind_found = shape_found < 0 ? -1 : index_in(kind_names, KINDS, kind, "kind");
+    if (kind_found < 0)
+        return 0;
+    if (self->model != NULL && (field->offset = offset_in(self->model, attribute)) < 0)
+        return 0;
+    field->shape = (enum Shape)shape_found;
+    field->kind = (enum Kind)kind_found;
+    field->is_there = PyTuple_GET_SIZE(way) > 0;
+    field->makes_absent = makes_absent;
+    field->convert = Py_NewRef(convert);
+    field->absent = Py_NewRef(absent);
+    return note_way(&self->root, way, index);
+}
+
+static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *model, *fields;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "StructReader takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OO!:StructReader", &model, &PyTuple_Type, &fields))
+        return NULL;
+    if (model != Py_None && !PyType_Check(model)) {
+        PyErr_SetString(PyExc_TypeError, "the model of a StructReader is a class, or None");
+        return NULL;
+    }
+    Reader *self = (Reader *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    if (model != Py_None)
+        self->model = (PyTypeObject *)Py_NewRef(model);
+    self->count = PyTuple_GET_SIZE(fields);
+    self->fields = PyMem_Calloc((size_t)self->count + 1, sizeof(struct Field));
+    if (self->fields == NULL) {
+        self->count = 0;
+        PyErr_NoMemory();
+        Py_CLEAR(self);
+    }
+    for (Py_ssize_t index = 0; self != NULL && index < self->count; index++)
+        if (!describe(self, index, PyTuple_GET_ITEM(fields, index)))
+            Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int reader_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Reader *self = (Reader *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->model);
+    for (Py_ssize_t index = 0; index < self->count; index++) {
+        Py_VISIT(self->fields[index].convert);
+        Py_VISIT(self->fields[index].absent);
+    }
+    return 0;
+}
+
+/* Whoever still reads with it finds nothing that it could read. A ViewField needs no such thing: its
+   class lets go of it. */
+static int reader_clear(PyObject *object)
+{
+    Reader *self = (Reader *)object;
+    Py_ssize_t count = self->count;
+    self->count = 0;
+    free_level(&self->root);
+    for (Py_ssize_t index = 0; index < count; index++) {
+        Py_CLEAR(self->fields[index].convert);
+        Py_CLEAR(self->fields[index].absent);
+    }
+    Py_CLEAR(self->model);
+    return 0;
+}
+
+static void reader_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    reader_clear(object);
+    PyMem_Free(((Reader *)object)->fields);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* -- the module -------------------------------------------------------------------------------- */
+
+struct State {
+    PyObject *reader_type;
+    PyObject *view_field_type;
+};
+
+static PyTypeObject *reader_type(PyObject *type)
+{
+    struct State *state = PyType_GetModuleState((PyTypeObject *)type);
+    return state == NULL ? NULL : (PyTypeObject *)state->reader_type;
+}
+
+static PyMethodDef reader_methods[] = {
+    {"parts", reader_parts, METH_O,
+     "parts(payload) -> the values of all fields of a message; None if it is not usual"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot reader_slots[] = {
+    {Py_tp_doc, "StructReader(model, fields): reads usual messages as the model has them"},
+    {Py_tp_new, (void *)reader_new},
+    {Py_tp_methods, reader_methods},
+    {Py_tp_traverse, (void *)reader_traverse},
+    {Py_tp_clear, (void *)reader_clear},
+    {Py_tp_dealloc, (void *)reader_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec reader_spec = {
+    .name = "kinform._native._structs.StructReader",
+    .basicsize = sizeof(Reader),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = reader_slots,
+};
+
+static PyType_Slot view_field_slots[] = {
+    {Py_tp_doc, "ViewField(reader, number, name, read): a field that views of usual messages have"},
+    {Py_tp_new, (void *)view_field_new},
+    {Py_tp_descr_get, (void *)view_field_get},
+    {Py_tp_traverse, (void *)view_field_traverse},
+    {Py_tp_dealloc, (void *)view_field_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec view_field_spec = {
+    .name = "kinform._native._structs.ViewField",
+    .basicsize = sizeof(ViewField),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = view_field_slots,
+};
+
+static int begin(PyObject *module)
+{
+    struct State *state = PyModule_GetState(module);
+    state->reader_type = PyType_FromModuleAndSpec(module, &reader_spec, NULL);
+    state->view_field_type = PyType_FromModuleAndSpec(module, &view_field_spec, NULL);
+    if (state->reader_type == NULL || state->view_field_type == NULL)
+        return -1;
+    if (PyModule_AddType(module, (PyTypeObject *)state->reader_type) < 0)
+        return -1;
+    return PyModule_AddType(module, (PyTypeObject *)state->view_field_type);
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct State *state = PyModule_GetState(module);
+    Py_VISIT(state->reader_type);
+    Py_VISIT(state->view_field_type);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    struct State *state = PyModule_GetState(module);
+    Py_CLEAR(state->reader_type);
+    Py_CLEAR(state->view_field_type);
+    return 0;
+}
+
+static void end(void *module)
+{
+    clear((PyObject *)module);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)begin},
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "kinform._native._structs",
+    .m_doc = "Protobuf messages in; the structs and views that models have for them out.",
+    .m_size = sizeof(struct State),
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = end,
+};
+
+PyMODINIT_FUNC PyInit__structs(void)
+{
+    return PyModuleDef_Init(&definition);
+}

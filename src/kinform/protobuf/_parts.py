@@ -1,0 +1,69 @@
+"""The parts of an object in; what reads them from its message out.
+
+A part that is a struct becomes a view, and all else what it is in a struct.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from kinform._native import StructReader
+from kinform.objects import Model, PartGroup
+from kinform.protobuf._messages import fields_by_json
+from kinform.protobuf._structs import (
+    ModelField,
+    Names,
+    Read,
+    compiled,
+    struct_model,
+    struct_of,
+    written_field,
+)
+from kinform.protobuf._usual import Described, described, usual_struct, way_to
+from kinform.protobuf._views import view_class, view_of
+
+
+@cache
+def usual_parts(message: str, group: PartGroup) -> StructReader:
+    """What reads these parts of such a message, as servers usually write it, from the bytes."""
+    return StructReader(None, tuple(_described(message, part) for part in group.parts))
+
+
+def _described(message: str, part: Any) -> Described:
+    field = _field(message, part.name, part.type)
+    if field is None:
+        return "part", (), "one", "text", None, None, False
+    model = struct_model(field)
+    if model is None or field.kind.shape != "one":
+        return described(field)
+    made_of = partial(_made_of, model, field.kind.element)
+    return "part", tuple(way_to(field)), "one", "view", made_of, None, False
+
+
+def _made_of(model: type[Model], message: str) -> tuple[Any, StructReader]:
+    return view_class(model, message), usual_struct(model, message)
+
+
+@cache
+def part_reader(message: str, json: str, hint: Any) -> Read:
+    """What reads a part of any such message, once that is parsed; ``None`` if it is absent."""
+    field = _field(message, json, hint)
+    if field is None:
+        return lambda value: None
+    names: Names = {}
+    value = written_field(field, names, view_of if field.kind.shape == "one" else struct_of)
+    read: Read = compiled(f"def read(m): return {value}", f"{message}.{json}", names)["read"]
+    return read
+
+
+def _field(message: str, json: str, hint: Any) -> ModelField | None:
+    """A part as the field that it is; ``None`` if such messages do not have it."""
+    found = fields_by_json(message).get(json)
+    if found is None:
+        return None
+    kind, way = found
+    # A message that is empty is a part that has nothing in it, and not an absent one.
+    kind = replace(kind, is_pointer=kind.is_pointer or kind.is_message)
+    return ModelField("part", hint, lambda: None, message, kind, way)
