@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kinform._native import IS_COMPILED
 from kinform.api import GVK
 from kinform.client import Client
 from kinform.models import model_for
@@ -22,6 +23,7 @@ from kinform.objects import (
     Unstructured,
 )
 from kinform.protobuf import codec_for, unwrap
+from kinform.protobuf._parts import usual_parts
 from tests.cluster.filled_objects import Filled, filled_objects
 from tests.cluster.informer_flows import client_in_new_namespace, config_of
 from tests.cluster.test_models import (
@@ -149,6 +151,20 @@ def test_a_sample_is_the_same_object_in_both_forms(sample: str) -> None:
         pytest.skip(f"no server serves {group}/{version}")
     message = (samples_folder() / f"{sample}.pb").read_bytes()
     check(gvk, message, (samples_folder() / f"{sample}.json").read_bytes())
+    check_that_nothing_is_parsed(gvk, unwrap(message).raw)
+
+
+def check_that_nothing_is_parsed(gvk: GVK, raw: bytes) -> None:
+    """What Go writes is what compiled code takes."""
+    codec, model = codec_for(gvk), model_for(gvk)
+    if not IS_COMPILED or codec is None or model is None:
+        return
+    for part in model.parts.values():
+        found = usual_parts(codec._message, part.alone).parts(raw)
+        assert found is not None, part.name
+        if isinstance(view := found[0], Model):
+            assert all(hasattr(view, name) for name in view.__struct_fields__)
+            assert "_message" not in view.__dict__, part.name
 
 
 # -- objects filled at random ----------------------------------------------------------------
