@@ -17,7 +17,7 @@ from kinform._native._nothing import (
     usual_lines,
 )
 from kinform.client import _json_wire, _protobuf_wire
-from kinform.protobuf import _codec, _head
+from kinform.protobuf import _codec, _head, _parts, _views
 from kinform.transport import _http_body
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
@@ -94,4 +94,14 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
                     if hasattr(user, function.__name__):
                         patch.setattr(user, function.__name__, function)
             patch.setattr(_codec, "usual_parts", lambda message, group: StructReader(None, ()))
+            patch.setattr(_views, "IS_COMPILED", False)
+            _forget_views()
         yield way
+    if way == "interpreted":
+        _forget_views()
+
+
+def _forget_views() -> None:
+    """Who reads their fields is decided when the first is read."""
+    for remembered in (_views.view_class, _views.view_of, _parts.part_reader, _parts.usual_parts):
+        remembered.cache_clear()

@@ -126,8 +126,8 @@ static Bytes skip_part(Bytes at, Bytes end)
 {
     uint64_t tag, number;
     Py_ssize_t size;
-    at = read_number(at, end, &tag);
-    if (at == NULL || tag > UINT32_MAX || tag >> 3 <= 1)
+    at = read_short(at, end, &tag);
+    if (at == NULL || tag >> 3 <= 1)
         return NULL;
     switch (tag & 7) {
     case 0:

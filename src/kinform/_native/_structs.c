@@ -16,9 +16,10 @@
 
 #include <structmember.h>
 
-/* No message of Kubernetes comes near either of these. */
-#define DEEPEST 64
+/* No message of Kubernetes comes near these. The parser counts depth in the same way, up to 100. */
+#define DEEPEST 48
 #define HIGHEST_NUMBER 4095
+#define LONGEST_WAY 8
 
 enum Kind {
     TEXT,
@@ -46,14 +47,23 @@ enum Shape { ONE, LIST, MAP, SHAPES };
 
 static const char *const shape_names[SHAPES] = {"one", "list", "map"};
 
+enum Absent {
+    IS,   /* absent itself */
+    MADE, /* what absent() gives */
+    READ, /* of a struct: what an empty message reads as */
+    ABSENTS
+};
+
+static const char *const absent_names[ABSENTS] = {"is", "made", "read"};
+
 struct Field {
     Py_ssize_t offset; /* in a struct */
     enum Shape shape;
     enum Kind kind;
     int is_there;      /* the message has it, and not only the model */
-    int makes_absent;  /* an absent one is what absent() gives, and not absent itself */
-    int is_settled;    /* convert was called for what it gives, which is now in its place */
+    enum Absent absence;
     PyObject *convert;
+    PyObject *settled; /* what convert() gave, once it was called */
     PyObject *absent;
 };
 
@@ -94,44 +104,74 @@ static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ss
 
 /* All of these return NULL or 0 where something is not usual, and also with an error. */
 
+/* Forget an error about what is in a message: Python will find it again, and tell it better. */
+static int is_about_a_message(void)
+{
+    if (!PyErr_Occurred())
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_OverflowError) &&
+        !PyErr_ExceptionMatches(PyExc_RecursionError))
+        return 0;
+    PyErr_Clear();
+    return 1;
+}
+
 /* -- values ------------------------------------------------------------------------------------ */
 
-/* What convert() gives for a struct or a view, asked for once: models contain each other. Borrowed. */
+/* Whether convert() gave what a field of its kind needs. 0 with an error. */
+static int check_settled(Reader *owner, struct Field *field, PyObject *found)
+{
+    PyObject *reader = found;
+    PyTypeObject *class = NULL;
+    if (field->kind == VIEW && PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 &&
+        PyType_Check(PyTuple_GET_ITEM(found, 0))) {
+        class = (PyTypeObject *)PyTuple_GET_ITEM(found, 0);
+        reader = PyTuple_GET_ITEM(found, 1);
+    }
+    if (Py_IS_TYPE(reader, Py_TYPE(owner)) && (field->kind == VIEW) == (class != NULL)) {
+        PyTypeObject *model = ((Reader *)reader)->model;
+        if (model != NULL && (class == NULL || PyType_IsSubtype(class, model)))
+            return 1;
+    }
+    PyErr_SetString(PyExc_TypeError, "convert() gives a reader of structs, or a class and one");
+    return 0;
+}
+
+#ifdef Py_GIL_DISABLED
+#define BEGIN_ALONE(owner) Py_BEGIN_CRITICAL_SECTION(owner)
+#define END_ALONE() Py_END_CRITICAL_SECTION()
+#else
+#define BEGIN_ALONE(owner) {
+#define END_ALONE() }
+#endif
+
+/* What convert() gives for a struct or a view, borrowed; NULL with an error. It is asked for when
+   there is such a message, for models contain each other. Whoever asks at the same time may call it,
+   too, and so it stays where it is. */
 static PyObject *settled(Reader *owner, struct Field *field)
 {
-    if (field->is_settled)
-        return field->convert;
-    PyObject *found = PyObject_CallNoArgs(field->convert), *before = NULL;
+    PyObject *known;
+    BEGIN_ALONE(owner);
+    known = field->settled;
+    END_ALONE();
+    if (known != NULL)
+        return known;
+    PyObject *found = PyObject_CallNoArgs(field->convert);
     if (found == NULL)
         return NULL;
-    PyObject *reader = found;
-    if (field->kind == VIEW)
-        reader = PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 &&
-                         PyType_Check(PyTuple_GET_ITEM(found, 0))
-                     ? PyTuple_GET_ITEM(found, 1)
-                     : Py_None;
-    if (!Py_IS_TYPE(reader, Py_TYPE(owner)) || ((Reader *)reader)->model == NULL ||
-        (field->kind == VIEW && !PyType_IsSubtype((PyTypeObject *)PyTuple_GET_ITEM(found, 0),
-                                                  ((Reader *)reader)->model))) {
-        PyErr_SetString(PyExc_TypeError, "convert() gives a reader of structs, or a class and one");
+    if (!check_settled(owner, field, found)) {
         Py_DECREF(found);
         return NULL;
     }
-#ifdef Py_GIL_DISABLED
-    Py_BEGIN_CRITICAL_SECTION(owner);
-#endif
-    if (!field->is_settled) {
-        before = field->convert;
-        field->convert = found;
-        field->is_settled = 1;
+    BEGIN_ALONE(owner);
+    if (field->settled == NULL) {
+        field->settled = found;
         found = NULL;
     }
-#ifdef Py_GIL_DISABLED
-    Py_END_CRITICAL_SECTION();
-#endif
-    Py_XDECREF(before);
+    known = field->settled;
+    END_ALONE();
     Py_XDECREF(found);
-    return field->convert;
+    return known;
 }
 
 /* Call with what the second argument is, which it takes. */
@@ -245,19 +285,17 @@ static PyObject *value_of(struct Sink *sink, struct Field *field, int wire_type,
 /* What an absent one is. */
 static PyObject *absent_one(Reader *reader, struct Field *field, int depth)
 {
-    if (!field->makes_absent)
+    if (field->absence == IS)
         return Py_NewRef(field->absent);
+    if (field->absence == READ) {
+        PyObject *found = settled(reader, field);
+        Bytes nothing = (Bytes) "";
+        return found == NULL ? NULL : read_struct((Reader *)found, nothing, nothing, depth + 1);
+    }
     if (field->absent == (PyObject *)&PyList_Type)
         return PyList_New(0);
     if (field->absent == (PyObject *)&PyDict_Type)
         return PyDict_New();
-    if (field->kind == STRUCT && field->shape == ONE) {
-        PyObject *found = settled(reader, field);
-        if (found == NULL)
-            return NULL;
-        if (field->absent == (PyObject *)((Reader *)found)->model)
-            return read_struct((Reader *)found, (Bytes) "", (Bytes) "", depth + 1);
-    }
     return PyObject_CallNoArgs(field->absent);
 }
 
@@ -313,7 +351,7 @@ static int put_into_map(struct Sink *sink, struct Field *field, PyObject **place
     sink->last_key = at;
     sink->last_key_size = key_size;
     PyObject *name = text_at(at, key_size);
-    PyObject *found = name == NULL ? NULL : value_at(sink, field, value, end - value, depth);
+    PyObject *found = name == NULL ? NULL : value_at(sink, field, value, end - value, depth + 1);
     if (found != NULL)
         is_put = PyDict_SetItem(*place, name, found) == 0;
     Py_XDECREF(name);
@@ -326,8 +364,8 @@ static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes en
     while (at < end) {
         uint64_t tag, number = 0;
         Py_ssize_t size = 0;
-        at = read_number(at, end, &tag);
-        if (at == NULL || tag > UINT32_MAX || tag >> 3 == 0)
+        at = read_short(at, end, &tag);
+        if (at == NULL || tag >> 3 == 0)
             return 0;
         int wire_type = tag & 7;
         if (wire_type == 0)
@@ -348,7 +386,7 @@ static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes en
             continue;
         struct Node *node = &level->nodes[tag >> 3];
         if (node->inlined != NULL) {
-            if (wire_type != 2 || !read_level(sink, node->inlined, value, at, depth))
+            if (wire_type != 2 || !read_level(sink, node->inlined, value, at, depth + 1))
                 return 0;
             continue;
         }
@@ -373,11 +411,21 @@ static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes en
     return 1;
 }
 
-/* Whether the collector of garbage has to look at it: what refers to nothing it looks at is in no
-   circle. msgspec decides in the same way. */
+/* An instance with nothing in it, which nobody finds before it is complete. */
+static PyObject *new_instance(PyTypeObject *class)
+{
+    PyObject *made = class->tp_alloc(class, 0);
+    if (made != NULL && PyObject_IS_GC(made))
+        PyObject_GC_UnTrack(made);
+    return made;
+}
+
+/* Whether the collector of garbage may ever have to look at it. msgspec decides in the same way for
+   those that it makes: what can refer to others is looked at, but not a tuple of texts. */
 static int is_worth_tracking(PyObject *value)
 {
-    return PyObject_IS_GC(value) && PyObject_GC_IsTracked(value);
+    return PyType_IS_GC(Py_TYPE(value)) &&
+           (!PyTuple_CheckExact(value) || PyObject_GC_IsTracked(value));
 }
 
 static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth)
@@ -385,7 +433,7 @@ static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth)
     int is_tracked = 0;
     if (depth > DEEPEST || reader->model == NULL)
         return NULL;
-    PyObject *made = reader->model->tp_alloc(reader->model, 0);
+    PyObject *made = new_instance(reader->model);
     if (made == NULL)
         return NULL;
     struct Sink sink = {.reader = reader, .object = made, .only = -1};
@@ -397,8 +445,8 @@ static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth)
             goto unusual;
         is_tracked |= is_worth_tracking(*place);
     }
-    if (!is_tracked && PyObject_IS_GC(made))
-        PyObject_GC_UnTrack(made);
+    if (is_tracked && PyObject_IS_GC(made))
+        PyObject_GC_Track(made);
     return made;
 unusual:
     Py_DECREF(made);
@@ -414,7 +462,7 @@ static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ss
     Reader *reader = (Reader *)PyTuple_GET_ITEM(made_of, 1);
     if (sink->payload == NULL)
         return NULL;
-    PyObject *made = class->tp_alloc(class, 0), *known = NULL, *wire = NULL;
+    PyObject *made = new_instance(class), *known = NULL, *wire = NULL;
     if (made == NULL)
         return NULL;
     int is_made = 0;
@@ -430,8 +478,10 @@ static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ss
 done:
     Py_XDECREF(wire);
     Py_XDECREF(known);
-    if (is_made)
+    if (is_made) {
+        PyObject_GC_Track(made);
         return made;
+    }
     Py_DECREF(made);
     return NULL;
 }
@@ -452,12 +502,38 @@ static Bytes wire_of(PyObject *wire, Py_ssize_t *size)
     if (wire == NULL || !PyTuple_Check(wire) || PyTuple_GET_SIZE(wire) != 3)
         return NULL;
     PyObject *payload = PyTuple_GET_ITEM(wire, 0);
-    if (!check_bytes(payload) ||
-        !read_position(PyTuple_GET_ITEM(wire, 2), PyBytes_GET_SIZE(payload), &end) ||
+    if (!PyBytes_Check(payload) || !PyLong_Check(PyTuple_GET_ITEM(wire, 1)) ||
+        !PyLong_Check(PyTuple_GET_ITEM(wire, 2)))
+        return NULL;
+    if (!read_position(PyTuple_GET_ITEM(wire, 2), PyBytes_GET_SIZE(payload), &end) ||
         !read_position(PyTuple_GET_ITEM(wire, 1), end, &start))
         return NULL;
     *size = end - start;
     return (Bytes)PyBytes_AS_STRING(payload) + start;
+}
+
+static PyObject *item_of(PyObject *known, PyObject *name)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *found;
+    return PyDict_GetItemRef(known, name, &found) < 0 ? NULL : found;
+#else
+    return Py_XNewRef(PyDict_GetItemWithError(known, name));
+#endif
+}
+
+/* The value, or the one that somebody else has put there before; the value is taken. */
+static PyObject *item_or(PyObject *known, PyObject *name, PyObject *value)
+{
+    PyObject *first = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    if (PyDict_SetDefaultRef(known, name, value, &first) < 0)
+        first = NULL;
+#else
+    first = Py_XNewRef(PyDict_SetDefault(known, name, value));
+#endif
+    Py_DECREF(value);
+    return first;
 }
 
 static PyObject *view_value(ViewField *self, PyObject *known)
@@ -465,8 +541,8 @@ static PyObject *view_value(ViewField *self, PyObject *known)
     Reader *reader = self->reader;
     Py_ssize_t size = 0;
     PyObject *value = NULL;
-    PyObject *wire = PyDict_GetItemWithError(known, self->wire);
-    Py_XINCREF(wire); /* what is called meanwhile may do what it likes with the view */
+    /* A reference of our own: what is called meanwhile may do what it likes with the view. */
+    PyObject *wire = item_of(known, self->wire);
     Bytes at = wire_of(wire, &size);
     struct Sink sink = {.reader = reader, .values = &value, .only = self->index};
     if (at != NULL && self->index < reader->count) {
@@ -488,10 +564,9 @@ static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owne
     if (known == NULL)
         return NULL;
     PyObject *value = view_value(self, known);
-    if (value != NULL) {
-        if (PyDict_SetItem(known, self->name, value) < 0)
-            Py_CLEAR(value);
-    } else if (is_forgotten())
+    if (value != NULL)
+        value = item_or(known, self->name, value);
+    else if (is_about_a_message())
         value = PyObject_CallOneArg(self->read, view);
     Py_DECREF(known);
     return value;
@@ -575,7 +650,7 @@ static PyObject *reader_parts(PyObject *object, PyObject *payload)
             Py_XDECREF(values[index]);
     }
     PyMem_Free(values);
-    if (parts == NULL && is_forgotten())
+    if (parts == NULL && is_about_a_message())
         Py_RETURN_NONE;
     return parts;
 }
@@ -616,6 +691,10 @@ static struct Node *node_of(struct Level *level, PyObject *given)
 static int note_way(struct Level *level, PyObject *way, Py_ssize_t field)
 {
     Py_ssize_t length = PyTuple_GET_SIZE(way);
+    if (length > LONGEST_WAY) {
+        PyErr_SetString(PyExc_ValueError, "no field is that deep inside of others");
+        return 0;
+    }
     for (Py_ssize_t step = 0; step < length; step++) {
         struct Node *node = node_of(level, PyTuple_GET_ITEM(way, step));
         if (node == NULL)
@@ -667,33 +746,58 @@ static Py_ssize_t offset_in(PyTypeObject *model, const char *attribute)
     return offset;
 }
 
-/* Fill in one field from what Python says of it. 0 with an error. */
-static int describe(Reader *self, Py_ssize_t index, PyObject *given)
+/* Whether these are the fields of the class, in their order: none may stay unset. 0 with an error. */
+static int check_fields(PyObject *model, PyObject *fields)
 {
-    struct Field *field = &self->fields[index];
-    const char *attribute, *shape, *kind;
+    PyObject *names = PyObject_GetAttrString(model, "__struct_fields__");
+    Py_ssize_t count = PyTuple_GET_SIZE(fields);
+    int is_same = names != NULL && PyTuple_Check(names) && PyTuple_GET_SIZE(names) == count;
+    for (Py_ssize_t index = 0; is_same && index < count; index++) {
+        PyObject *field = PyTuple_GET_ITEM(fields, index);
+        is_same = PyTuple_Check(field) && PyTuple_GET_SIZE(field) > 0 &&
+                  PyObject_RichCompareBool(PyTuple_GET_ITEM(field, 0),
+                                           PyTuple_GET_ITEM(names, index), Py_EQ) == 1;
+    }
+    Py_XDECREF(names);
+    if (!is_same && !PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "StructReader takes the fields of its model, in order");
+    return is_same;
+}
+
+/* Take one field more, as Python describes it. 0 with an error. */
+static int describe(Reader *self, PyObject *given)
+{
+    struct Field *field = &self->fields[self->count];
+    const char *attribute, *shape, *kind, *absence;
     PyObject *way, *convert, *absent;
-    int makes_absent;
     if (!PyTuple_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "a field is a tuple");
         return 0;
     }
-    if (!PyArg_ParseTuple(given, "sO!ssOOp:field", &attribute, &PyTuple_Type, &way, &shape, &kind,
-                          &convert, &absent, &makes_absent))
+    if (!PyArg_ParseTuple(given, "sO!ssOsO:field", &attribute, &PyTuple_Type, &way, &shape, &kind,
+                          &convert, &absence, &absent))
         return 0;
     int shape_found = index_in(shape_names, SHAPES, shape, "shape");
     int kind_found = shape_found < 0 ? -1 : index_in(kind_names, KINDS, kind, "kind");
-    if (kind_found < 0)
+    int absence_found = kind_found < 0 ? -1 : index_in(absent_names, ABSENTS, absence, "absence");
+    if (absence_found < 0)
         return 0;
+    if (absence_found == READ && (kind_found != STRUCT || shape_found != ONE)) {
+        PyErr_SetString(PyExc_ValueError, "only a struct is what an empty message reads as");
+        return 0;
+    }
     if (self->model != NULL && (field->offset = offset_in(self->model, attribute)) < 0)
         return 0;
     field->shape = (enum Shape)shape_found;
     field->kind = (enum Kind)kind_found;
     field->is_there = PyTuple_GET_SIZE(way) > 0;
-    field->makes_absent = makes_absent;
+    field->absence = (enum Absent)absence_found;
+    if (!note_way(&self->root, way, self->count))
+        return 0;
     field->convert = Py_NewRef(convert);
     field->absent = Py_NewRef(absent);
-    return note_way(&self->root, way, index);
+    self->count++;
+    return 1;
 }
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -709,21 +813,24 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         PyErr_SetString(PyExc_TypeError, "the model of a StructReader is a class, or None");
         return NULL;
     }
+    if (model != Py_None && !check_fields(model, fields))
+        return NULL;
     Reader *self = (Reader *)type->tp_alloc(type, 0);
     if (self == NULL)
         return NULL;
     if (model != Py_None)
         self->model = (PyTypeObject *)Py_NewRef(model);
-    self->count = PyTuple_GET_SIZE(fields);
-    self->fields = PyMem_Calloc((size_t)self->count + 1, sizeof(struct Field));
+    Py_ssize_t count = PyTuple_GET_SIZE(fields);
+    self->fields = PyMem_Calloc((size_t)count + 1, sizeof(struct Field));
     if (self->fields == NULL) {
-        self->count = 0;
-        PyErr_NoMemory();
-        Py_CLEAR(self);
+        Py_DECREF(self);
+        return PyErr_NoMemory();
     }
-    for (Py_ssize_t index = 0; self != NULL && index < self->count; index++)
-        if (!describe(self, index, PyTuple_GET_ITEM(fields, index)))
-            Py_CLEAR(self);
+    while (self->count < count)
+        if (!describe(self, PyTuple_GET_ITEM(fields, self->count))) {
+            Py_DECREF(self);
+            return NULL;
+        }
     return (PyObject *)self;
 }
 
@@ -734,6 +841,7 @@ static int reader_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->model);
     for (Py_ssize_t index = 0; index < self->count; index++) {
         Py_VISIT(self->fields[index].convert);
+        Py_VISIT(self->fields[index].settled);
         Py_VISIT(self->fields[index].absent);
     }
     return 0;
@@ -749,6 +857,7 @@ static int reader_clear(PyObject *object)
     free_level(&self->root);
     for (Py_ssize_t index = 0; index < count; index++) {
         Py_CLEAR(self->fields[index].convert);
+        Py_CLEAR(self->fields[index].settled);
         Py_CLEAR(self->fields[index].absent);
     }
     Py_CLEAR(self->model);
@@ -775,6 +884,8 @@ struct State {
 static PyTypeObject *reader_type(PyObject *type)
 {
     struct State *state = PyType_GetModuleState((PyTypeObject *)type);
+    if (state != NULL && state->reader_type == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "the module is gone");
     return state == NULL ? NULL : (PyTypeObject *)state->reader_type;
 }
 
@@ -821,10 +932,11 @@ static int begin(PyObject *module)
 {
     struct State *state = PyModule_GetState(module);
     state->reader_type = PyType_FromModuleAndSpec(module, &reader_spec, NULL);
-    state->view_field_type = PyType_FromModuleAndSpec(module, &view_field_spec, NULL);
-    if (state->reader_type == NULL || state->view_field_type == NULL)
+    if (state->reader_type == NULL ||
+        PyModule_AddType(module, (PyTypeObject *)state->reader_type) < 0)
         return -1;
-    if (PyModule_AddType(module, (PyTypeObject *)state->reader_type) < 0)
+    state->view_field_type = PyType_FromModuleAndSpec(module, &view_field_spec, NULL);
+    if (state->view_field_type == NULL)
         return -1;
     return PyModule_AddType(module, (PyTypeObject *)state->view_field_type);
 }

@@ -60,11 +60,18 @@ static inline Bytes read_number(Bytes at, Bytes end, uint64_t *number)
     return NULL;
 }
 
+/* The same for tags and sizes, which have no more bytes than 32 bits need. */
+static inline Bytes read_short(Bytes at, Bytes end, uint64_t *number)
+{
+    Bytes behind = read_number(at, end, number);
+    return behind != NULL && behind - at <= 5 && *number <= UINT32_MAX ? behind : NULL;
+}
+
 /* Behind a size at the place, if there is as much as it says. */
 static inline Bytes read_size(Bytes at, Bytes end, Py_ssize_t *size)
 {
     uint64_t number;
-    at = read_number(at, end, &number);
+    at = read_short(at, end, &number);
     if (at == NULL || number > (uint64_t)(end - at))
         return NULL;
     *size = (Py_ssize_t)number;

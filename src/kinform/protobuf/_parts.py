@@ -1,6 +1,6 @@
 """The parts of an object in; what reads them from its message out.
 
-A part that is a struct becomes a view, and all else what it is in a struct.
+A part that is a struct becomes a view, and all else what it would be inside of one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kinform.protobuf._structs import (
     struct_of,
     written_field,
 )
-from kinform.protobuf._usual import Described, described, usual_struct, way_to
+from kinform.protobuf._usual import Described, described, is_plain, usual_struct, way_to
 from kinform.protobuf._views import view_class, view_of
 
 
@@ -34,12 +34,21 @@ def usual_parts(message: str, group: PartGroup) -> StructReader:
 def _described(message: str, part: Any) -> Described:
     field = _field(message, part.name, part.type)
     if field is None:
-        return "part", (), "one", "text", None, None, False
-    model = struct_model(field)
-    if model is None or field.kind.shape != "one":
+        return "part", (), "one", "text", None, "is", None
+    model = _view_model(field)
+    if model is None:
         return described(field)
     made_of = partial(_made_of, model, field.kind.element)
-    return "part", tuple(way_to(field)), "one", "view", made_of, None, False
+    return "part", tuple(way_to(field)), "one", "view", made_of, "is", None
+
+
+def _view_model(field: ModelField) -> type[Model] | None:
+    """The model that views of this part are of; ``None`` if it becomes something else.
+
+    What is more than its fields is made by its constructor, of all that is in it.
+    """
+    model = struct_model(field) if field.kind.shape == "one" else None
+    return model if model is not None and is_plain(model) else None
 
 
 def _made_of(model: type[Model], message: str) -> tuple[Any, StructReader]:
@@ -53,7 +62,7 @@ def part_reader(message: str, json: str, hint: Any) -> Read:
     if field is None:
         return lambda value: None
     names: Names = {}
-    value = written_field(field, names, view_of if field.kind.shape == "one" else struct_of)
+    value = written_field(field, names, view_of if _view_model(field) else struct_of)
     read: Read = compiled(f"def read(m): return {value}", f"{message}.{json}", names)["read"]
     return read
 

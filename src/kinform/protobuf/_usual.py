@@ -6,27 +6,33 @@ nothing was compiled, is parsed, and read as ``_structs`` says.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
+from types import MemberDescriptorType
 from typing import Any
 
 import msgspec
+from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import StructReader
 from kinform.objects import Model, Quantity
 from kinform.protobuf._messages import class_of, fields_of
 from kinform.protobuf._structs import (
     ModelField,
+    Read,
     absent_of,
     model_fields,
     struct_model,
+    struct_of,
     value_converter,
 )
 from kinform.protobuf._values import decoded_json, moment
 
-Described = tuple[str, tuple[int, ...], str, str, object, object, bool]
+Described = tuple[str, tuple[int, ...], str, str, object, str, object]
 """A field as a StructReader wants it: its attribute, the numbers on the way to it, its shape, its
-kind, what converts it, what an absent one is, and whether that is to be called for one."""
+kind, what converts it, and what it is if it is absent: "is" and a value, "made" and what makes one,
+or "read" and nothing, which is what an empty message reads as."""
 
 _SCALARS: dict[str, tuple[str, object]] = {
     "string": ("text", ""),
@@ -38,10 +44,18 @@ _SCALARS: dict[str, tuple[str, object]] = {
 }
 """Their kind, and their zero."""
 
+# The same few amounts are in every object.
+_shared_quantity = lru_cache(maxsize=4096)(Quantity)
+_LONGEST_SHARED = 32
+
+
+def _quantity(text: str) -> Quantity:
+    return _shared_quantity(text) if len(text) <= _LONGEST_SHARED else Quantity(text)
+
+
 _VALUES: dict[str, tuple[str, object]] = {
     "meta/v1.Time": ("time", moment),
-    # The same few amounts are in every object.
-    "resource.Quantity": ("text of", lru_cache(maxsize=4096)(Quantity)),
+    "resource.Quantity": ("text of", _quantity),
     "intstr.IntOrString": ("int or string", None),
     "meta/v1.FieldsV1": ("bytes of", msgspec.Raw),
     "runtime.RawExtension": ("bytes of", decoded_json),
@@ -52,7 +66,7 @@ _VALUES: dict[str, tuple[str, object]] = {
 
 @cache
 def usual_struct(model: type[Model], message: str) -> StructReader:
-    """What reads such a message as a struct. It has the fields of the struct, in their order."""
+    """What reads such a message as a struct of a plain model, with its fields in their order."""
     there = {field.attribute: field for field in model_fields(model, message)}
     return StructReader(
         model,
@@ -60,17 +74,30 @@ def usual_struct(model: type[Model], message: str) -> StructReader:
             described(there[info.name])
             if info.name in there
             # What protobuf does not have keeps its default.
-            else (info.name, (), "one", "text", None, *_absent(absent_of(info)))
+            else (info.name, (), "one", "text", None, *_made(absent_of(info)))
             for info in msgspec.structs.fields(model)
         ),
+    )
+
+
+@cache
+def is_plain(model: type[Model]) -> bool:
+    """Whether there is no more to such structs than their fields, each of which may be absent.
+
+    It is so in all that are generated. Others are made by their constructors, in Python.
+    """
+    return not hasattr(model, "__post_init__") and all(
+        not info.required
+        and isinstance(inspect.getattr_static(model, info.name), MemberDescriptorType)
+        for info in msgspec.structs.fields(model)
     )
 
 
 def described(field: ModelField) -> Described:
     """A field whose messages become what they are in structs."""
     kind, convert = _kind_of(field)
-    absent = _absent_value(field)
-    return field.attribute, tuple(way_to(field)), field.kind.shape, kind, convert, *absent
+    numbers = tuple(way_to(field))
+    return field.attribute, numbers, field.kind.shape, kind, convert, *_absent(field)
 
 
 def way_to(field: ModelField) -> Iterator[int]:
@@ -90,28 +117,65 @@ def _kind_of(field: ModelField) -> tuple[str, object]:
     if element in _VALUES:
         return _VALUES[element]
     model = struct_model(field)
-    if model is not None:
+    if model is None:
+        return "converted", _converter(element, value_converter(field))
+    if is_plain(model):
         # Not before there is such a message: models contain each other.
         return "struct", partial(usual_struct, model, element)
-    read = value_converter(field)
-    return "converted", lambda raw: read(class_of(element).FromString(raw))
+    return "converted", _converter(element, lambda message: struct_of(model, element)(message))
 
 
-def _absent_value(field: ModelField) -> tuple[object, bool]:
+def _converter(message: str, read: Read) -> Callable[[bytes], Any]:
+    """What only Python reads, once it is parsed, from its bytes."""
+
+    def convert(raw: bytes) -> Any:
+        try:
+            return read(class_of(message).FromString(raw))
+        except ParseError as error:
+            raise ValueError(str(error)) from error  # as is all else that cannot be
+
+    return convert
+
+
+# -- what is absent --------------------------------------------------------------------------
+
+
+def _absent(field: ModelField) -> tuple[str, object]:
     kind, element = field.kind, field.kind.element
-    if kind.shape == "one" and not kind.is_pointer:
-        if not kind.is_message:
-            return _SCALARS[element][1], False
-        if not isinstance(field.absent(), Model):
-            # An empty message is what reads as absent here, be it an amount or a time.
-            read = value_converter(field)
-            return _absent(lambda: read(class_of(element)()))
-    return _absent(field.absent)
+    if kind.shape != "one" or kind.is_pointer:
+        return _made(field.absent)
+    if not kind.is_message:
+        return "is", _SCALARS[element][1]
+    model = struct_model(field)
+    if model is None:
+        # An amount, or a time: an absent one is as an empty one.
+        read = value_converter(field)
+        return _made(lambda: read(class_of(element)()))
+    if not is_plain(model):
+        absent = field.absent
+        is_made = isinstance(absent(), Model)
+        return "made", absent if is_made else lambda: struct_of(model, element)(class_of(element)())
+    is_default = isinstance(field.absent(), Model) and not _is_empty_by_default(model, element)
+    return ("made", field.absent) if is_default else ("read", None)
 
 
-def _absent(make: Callable[[], Any]) -> tuple[object, bool]:
-    """What an absent one is, and whether that is to be called: what can be edited is not shared."""
+def _is_empty_by_default(model: type[Model], message: str) -> bool:
+    """Whether a struct that is made of nothing is what an empty message reads as."""
+    return all(_is_empty(field) for field in model_fields(model, message))
+
+
+def _is_empty(field: ModelField) -> bool:
+    how, value = _absent(field)
+    if how == "read":
+        value = struct_model(field)
+    empty = value() if callable(value) else value
+    return bool(field.absent() == empty)
+
+
+def _made(make: Callable[[], Any]) -> tuple[str, object]:
+    """What can be edited is made anew for everybody."""
     made = make()
     if made is None or isinstance(made, (str, bytes, int, float)):
-        return made, False
-    return (type(made) if made == type(made)() else make), True
+        return "is", made
+    # By the class itself, where that is the same: compiled code knows lists and dicts.
+    return "made", type(made) if made == type(made)() else make

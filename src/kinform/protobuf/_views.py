@@ -25,7 +25,7 @@ from kinform.protobuf._values import MALFORMED
 
 @cache
 def view_of(model: type[Model], message: str) -> Read:
-    """What makes a view of such a message, once that is parsed."""
+    """What makes a view of such a message, once that is parsed, of a plain model."""
     made_class = view_class(model, message)
     # Whoever reads the slots of the struct, as an encoder does, would find defaults in them, and
     # say nothing. With one of them unset, it is told.

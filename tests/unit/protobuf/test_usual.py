@@ -6,9 +6,12 @@ import gc
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from random import Random
 from typing import Any
+from weakref import ref
 
 import msgspec
 import pytest
@@ -18,11 +21,12 @@ from kinform.api import GVK
 from kinform.errors import DecodeError
 from kinform.models import model_for
 from kinform.models.core.v1 import Container, EnvVar, Pod, PodSpec
-from kinform.objects import Model, Record, TypedObject
+from kinform.objects import Model, Part, Record, TypedObject
 from kinform.protobuf import _parts, _views, codec_for
 from kinform.protobuf._messages import class_of, fields_of
 from kinform.protobuf._parts import part_reader, usual_parts
 from kinform.protobuf._usual import Described
+from kinform.protobuf._values import MALFORMED
 from tests.support.breaking import broken
 from tests.unit.protobuf.sample import SAMPLES, entry, metadata, put, varint
 from tests.unit.protobuf.test_structs import (
@@ -93,9 +97,8 @@ def as_parsed(kind: GVK, payload: bytes) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """All there is to see of it: fields, items in their order, and the type of each value."""
     if isinstance(value, Model):
-        # A view says its model's name, too.
         fields = {name: plain(getattr(value, name)) for name in value.__struct_fields__}
-        return type(value).__qualname__, fields
+        return getattr(value, "_model", type(value)), fields
     if isinstance(value, TypedObject):
         return type(value), value.to_dict()
     if isinstance(value, list):
@@ -104,7 +107,7 @@ def plain(value: Any) -> Any:
         return dict, [(key, plain(each)) for key, each in value.items()]
     if type(value).__name__ == "Raw":
         return "Raw", bytes(value)
-    return type(value), value
+    return type(value), repr(value)
 
 
 def check(kind: GVK, payload: bytes) -> None:
@@ -242,10 +245,21 @@ def test_what_is_unusual_is_read_as_the_parser_does(message: bytes) -> None:
         (put(2, put(7, b"\xff" * 11)), lambda pod: pod.spec.node_selector),
         (put(3, put(7, put(1, 1 << 60))), lambda pod: pod.status.start_time),
         (put(2, put(7, put(1, b"\xff") + put(2, "x"))), lambda pod: pod.spec.node_selector),
+        (put(2, b"\xd2\x80\x80\x80\x80\x00\x02n1"), lambda pod: pod.spec.node_name),
+        (put(2, b"\x52\x82\x80\x80\x80\x80\x00n1"), lambda pod: pod.spec.node_name),
         (put(2, b"\x07"), lambda pod: pod.spec.node_name),
         (put(2, b"\x00\x01"), lambda pod: pod.spec.node_name),
     ],
-    ids=["cut short", "no number", "no time", "no key", "no wire type", "no field"],
+    ids=[
+        "cut short",
+        "no number",
+        "no time",
+        "no key",
+        "long tag",
+        "long size",
+        "no wire type",
+        "no field",
+    ],
 )
 def test_what_is_broken_is_an_error_that_says_where(
     broken_part: bytes, read: Callable[[Pod], object]
@@ -279,8 +293,8 @@ def test_bytes_broken_by_chance_are_read_as_the_parser_does_where_that_reads_the
     seed: int,
 ) -> None:
     chance = Random(seed)
-    compared = 0
-    for _ in range(300):
+    compared = refused = 0
+    for _ in range(400):
         kind = chance.choice(OBJECTS)
         payload = broken(
             by_chance(message_of(kind), chance) + NAMED,
@@ -290,25 +304,82 @@ def test_bytes_broken_by_chance_are_read_as_the_parser_does_where_that_reads_the
         )
         try:
             expected = as_parsed(kind, payload)
-        except Exception:  # whatever it is, compiled code has only to survive it
-            try:
-                as_read(kind, payload)
-            except DecodeError:
-                continue
+        except MALFORMED:
+            refused += check_that_broken_views_say_so(kind, payload)
         else:
             compared += 1
             assert as_read(kind, payload) == expected
     assert compared > 20
+    assert refused > 20
+
+
+def check_that_broken_views_say_so(kind: GVK, payload: bytes) -> int:
+    """What the parser refuses cannot be read whole; how many views there are of that."""
+    model, count = model_for(kind), 0
+    assert model is not None
+    for part in model.parts.values():
+        for view in usual_parts(message_of(kind), part.alone).parts(payload) or ():
+            if not isinstance(view, Model):
+                continue
+            start, end = view.__dict__["_wire"][1:]
+            try:
+                plain(view)
+            except DecodeError:
+                count += 1
+            else:
+                type(view)._parse(payload[start:end])  # type: ignore[attr-defined]  # of a view
+    return count
 
 
 # -- what becomes of memory ------------------------------------------------------------------
 
 
-def test_a_struct_that_refers_to_nothing_is_nothing_to_the_collector() -> None:
-    pod = pod_with_environment()
-    (container,) = pod.spec.containers
-    assert not gc.is_tracked(container.env[0])
-    assert gc.is_tracked(container)
+@each_kind
+def test_the_collector_looks_at_the_same_structs_as_if_they_were_made_by_their_class(
+    kind: GVK,
+) -> None:
+    for payload in (filled(message_of(kind)), hollow(message_of(kind))):
+        model = model_for(kind)
+        assert model is not None
+        for part in model.parts.values():
+            for view in usual_parts(message_of(kind), part.alone).parts(payload) or ():
+                for made in structs_in(view):
+                    fields = {name: getattr(made, name) for name in made.__struct_fields__}
+                    assert gc.is_tracked(made) == gc.is_tracked(type(made)(**fields))
+
+
+def structs_in(value: Any) -> Iterator[Model]:
+    if isinstance(value, Model):
+        if not hasattr(value, "_model"):
+            yield value
+        for name in value.__struct_fields__:
+            yield from structs_in(getattr(value, name))
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from structs_in(each)
+
+
+def test_a_circle_that_an_edit_makes_is_collected() -> None:
+    class Witness(dict[str, Any]):
+        pass
+
+    def blank() -> Container:
+        return pod_with_environment().spec.containers[0]
+
+    edits: list[Callable[[Any, Any], Any]] = [
+        lambda one, other: one.env[0].__setattr__("value_from", other),
+        lambda one, other: one.resources.__setattr__("claims", [other]),
+        lambda one, other: one.resources.limits.__setitem__("x", other),
+        lambda one, other: one.env.append(other),
+    ]
+    for edit in edits:
+        struct, witness = blank(), Witness()
+        edit(struct, witness)
+        witness["back"] = struct.env[0] if struct.env[0].value_from is not None else struct
+        alive = ref(witness)
+        del struct, witness
+        gc.collect()
+        assert alive() is None
 
 
 def pod_with_environment() -> Pod:
@@ -348,9 +419,9 @@ def test_nothing_is_kept() -> None:
     shared = (PodSpec, Container, EnvVar, type(pod_with_environment().spec), None, True, "")
     before = blocks(2)
     counts = [sys.getrefcount(each) for each in shared]
-    assert abs(blocks(20) - before) < 200
+    assert abs(blocks(60) - before) < 50
     now = [sys.getrefcount(each) for each in shared]
-    assert [abs(one - other) < 20 for one, other in zip(now, counts, strict=True)] == [True] * 7
+    assert max(abs(one - other) for one, other in zip(now, counts, strict=True)) < 30
 
 
 # -- nonsense and accidents ------------------------------------------------------------------
@@ -362,17 +433,23 @@ class Pair(msgspec.Struct):
 
 
 class Slotless:
+    __struct_fields__ = ("a",)
     a = 1
+
+
+class DictWithSlots(dict[str, int]):
+    __slots__ = ("a",)
 
 
 any_reader: Any = StructReader
 any_field: Any = ViewField
-A: Described = ("a", (1,), "one", "text", None, "", False)
+A: Described = ("a", (1,), "one", "text", None, "is", "")
+B: Described = ("b", (), "one", "text", None, "is", None)
 
 
-def pair_with(kind: str, convert: Any, absent: Any = None, makes: bool = False) -> StructReader:
+def field_two(kind: str, convert: Any, how: str = "is", absent: Any = None) -> StructReader:
     """What reads field 2 of a message by itself."""
-    return StructReader(None, (("b", (2,), "one", kind, convert, absent, makes),))
+    return StructReader(None, (("b", (2,), "one", kind, convert, how, absent),))
 
 
 @pytest.mark.parametrize(
@@ -380,26 +457,33 @@ def pair_with(kind: str, convert: Any, absent: Any = None, makes: bool = False) 
     [
         (lambda: any_reader(), TypeError),
         (lambda: any_reader(5, ()), TypeError),
-        (lambda: any_reader(Pair, [A]), TypeError),
+        (lambda: any_reader(Pair, [A, B]), TypeError),
         (lambda: any_reader(Pair, (A, 5)), TypeError),
-        (lambda: any_reader(Pair, (A[:-1],)), TypeError),
-        (lambda: any_reader(Pair, (A, A)), ValueError),
+        (lambda: any_reader(Pair, (A[:-1], B)), TypeError),
+        (lambda: any_reader(Pair, (A,)), TypeError),
+        (lambda: any_reader(Pair, (B, A)), TypeError),
+        (lambda: any_reader(Pair, (A, ("x", *B[1:]))), TypeError),
+        (lambda: any_reader(Pair, (A, ("b", *A[1:]))), ValueError),
         (lambda: any_reader(Pair, (A, ("b", (1, 2), *A[2:]))), ValueError),
-        (lambda: any_reader(Pair, (("b", (1, 2), *A[2:]), A)), ValueError),
-        (lambda: any_reader(Pair, (("x", *A[1:]),)), AttributeError),
+        (lambda: any_reader(Pair, (("a", (1, 2), *A[2:]), ("b", *A[1:]))), ValueError),
         (lambda: any_reader(Slotless, (A,)), TypeError),
-        (lambda: any_reader(Pair, (("a", (1 << 20,), *A[2:]),)), ValueError),
-        (lambda: any_reader(Pair, (("a", (-1,), *A[2:]),)), ValueError),
-        (lambda: any_reader(Pair, (("a", ("1",), *A[2:]),)), TypeError),
-        (lambda: any_reader(Pair, (("a", (1,), "two", *A[3:]),)), ValueError),
-        (lambda: any_reader(Pair, (("a", (1,), "one", "texts", *A[4:]),)), ValueError),
-        (lambda: any_reader(Pair, (A,)).parts("text"), TypeError),
-        (lambda: any_reader(Pair, (A,), a=1), TypeError),
-        (lambda: any_field(any_reader(Pair, (A,)), 1, "a", len), TypeError),
-        (lambda: any_field(any_reader(Pair, (A,)), -1, "a", len), TypeError),
+        (lambda: any_reader(DictWithSlots, (A,)), AttributeError),
+        (lambda: any_reader(None, (("a", (1 << 20,), *A[2:]),)), ValueError),
+        (lambda: any_reader(None, (("a", (-1,), *A[2:]),)), ValueError),
+        (lambda: any_reader(None, (("a", ("1",), *A[2:]),)), TypeError),
+        (lambda: any_reader(None, (("a", (1,) * 300_000, *A[2:]),)), ValueError),
+        (lambda: any_reader(None, (("a", (1,), "two", *A[3:]),)), ValueError),
+        (lambda: any_reader(None, (("a", (1,), "one", "texts", *A[4:]),)), ValueError),
+        (lambda: any_reader(None, ((*A[:5], "was", None),)), ValueError),
+        (lambda: any_reader(None, ((*A[:5], "read", None),)), ValueError),
+        (lambda: any_reader(None, (A,)).parts("text"), TypeError),
+        (lambda: any_reader(None, (A,)).parts(bytearray()), TypeError),
+        (lambda: any_reader(None, (A,), a=1), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 1, "a", len), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), -1, "a", len), TypeError),
         (lambda: any_field(5, 0, "a", len), TypeError),
-        (lambda: any_field(any_reader(Pair, (A,)), 0, 5, len), TypeError),
-        (lambda: any_field(any_reader(Pair, (A,)), 0, "a", len, a=1), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 0, 5, len), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 0, "a", len, a=1), TypeError),
     ],
 )
 def test_nonsense_is_refused(make: Any, error: type[Exception]) -> None:
@@ -407,43 +491,53 @@ def test_nonsense_is_refused(make: Any, error: type[Exception]) -> None:
         make()
 
 
-def test_what_converts_may_fail_and_then_it_is_left_to_python_but_not_an_interruption() -> None:
-    def raising(error: BaseException) -> Callable[..., Any]:
-        def convert(*_: object) -> Any:
-            raise error
+def raising(error: BaseException) -> Callable[..., Any]:
+    def convert(*_: object) -> Any:
+        raise error
 
-        return convert
+    return convert
 
-    for kind in ("struct", "view", "converted", "text of", "bytes of"):
-        assert pair_with(kind, raising(ValueError())).parts(put(2, "")) is None
-        assert pair_with(kind, raising(ValueError())).parts(b"") == [None]
-        for error in (KeyboardInterrupt, MemoryError):
-            with pytest.raises(error):
-                pair_with(kind, raising(error())).parts(put(2, ""))
-    assert pair_with("time", raising(OverflowError())).parts(put(2, put(1, 5))) is None
-    assert pair_with("text", None, raising(ValueError()), True).parts(b"") is None
+
+@pytest.mark.parametrize("kind", ["struct", "view", "converted", "text of", "bytes of"])
+def test_what_says_what_cannot_be_is_left_to_python_and_no_other_error(kind: str) -> None:
+    for malformed in (ValueError(), OverflowError(), RecursionError()):
+        assert field_two(kind, raising(malformed)).parts(put(2, "")) is None
+    assert field_two(kind, raising(ValueError())).parts(b"") == [None]
+    for error in (KeyboardInterrupt, MemoryError, TimeoutError, AttributeError):
+        with pytest.raises(error):
+            field_two(kind, raising(error())).parts(put(2, ""))
+
+
+def test_what_makes_an_absent_one_may_fail() -> None:
+    assert field_two("text", None, "made", raising(ValueError())).parts(b"") is None
     with pytest.raises(KeyboardInterrupt):
-        pair_with("text", None, raising(KeyboardInterrupt()), True).parts(b"")
+        field_two("text", None, "made", raising(KeyboardInterrupt())).parts(b"")
+    assert field_two("time", raising(OverflowError())).parts(put(2, put(1, 5))) is None
 
 
 @pytest.mark.parametrize(
-    "given", [5, (), (1, 2), (Pair, 5), (5, pair_with("text", None)), pair_with("text", None)]
+    "given", [5, (), (1, 2), (Pair, 5), (5, field_two("text", None)), field_two("text", None)]
 )
 @pytest.mark.parametrize("kind", ["struct", "view"])
 def test_what_is_no_reader_of_structs_is_not_used_as_one(kind: str, given: Any) -> None:
-    assert pair_with(kind, lambda: given).parts(put(2, "")) is None
+    with pytest.raises(TypeError, match="a reader of structs"):
+        field_two(kind, lambda: given).parts(put(2, ""))
 
 
 def test_a_view_is_of_the_model_that_its_reader_is_for() -> None:
-    reader = StructReader(Pair, (A,))
-    assert pair_with("view", lambda: (PodSpec, reader)).parts(put(2, "")) is None
+    reader = StructReader(Pair, (A, B))
+    with pytest.raises(TypeError, match="a reader of structs"):
+        field_two("view", lambda: (PodSpec, reader)).parts(put(2, ""))
 
 
 def test_a_view_that_somebody_has_tampered_with_is_left_to_python() -> None:
     class Tampered:
-        field = ViewField(StructReader(Pair, (A,)), 0, "field", lambda view: "by Python")
+        field = ViewField(StructReader(None, (A,)), 0, "field", lambda view: "by Python")
 
-    for wire in (None, 5, (), (b"", 0), (b"abc", 0, 4), (b"abc", 2, 1), (b"abc", -1, 2)):
+    for wire in (
+        *(None, 5, (), (b"", 0), (b"abc", 0, 4), (b"abc", 2, 1), (b"abc", -1, 2)),
+        *(("abc", 0, 1), (b"abc", "0", 1), (b"abc", 0, 1 << 80)),
+    ):
         made = Tampered()
         made.__dict__["_wire"] = wire
         assert made.field == "by Python"
@@ -459,7 +553,7 @@ def test_what_converts_may_do_what_it_likes_with_the_view() -> None:
 
     class Emptied:
         field = ViewField(
-            pair_with("converted", lambda raw: views[0].__dict__.clear() or raw),
+            field_two("converted", lambda raw: views[0].__dict__.clear() or raw),
             0,
             "field",
             lambda view: "by Python",
@@ -470,6 +564,83 @@ def test_what_converts_may_do_what_it_likes_with_the_view() -> None:
         made.__dict__["_wire"] = bytes(put(2, "x" * 100)), 0, len(put(2, "x" * 100))
         views[:] = [made]
         assert made.field == b"x" * 100
+
+
+def test_whoever_is_the_first_to_read_a_field_reads_it_for_all() -> None:
+    """A second one in the middle of it, as another thread would be, and the same value."""
+
+    class Twice:
+        field: Any
+
+    def convert(raw: bytes) -> list[bytes]:
+        if not nested:
+            nested.append(None)
+            nested.append(made.field)
+        return [raw]
+
+    nested: list[Any] = []
+    Twice.field = ViewField(field_two("converted", convert), 0, "field", lambda view: None)
+    made = Twice()
+    made.__dict__["_wire"] = put(2, "x"), 0, 3
+    assert made.field is nested[1]
+
+
+def test_a_reader_may_be_asked_for_while_it_is_asked_for() -> None:
+    """By whoever is asked for it, or by another thread; and what is asked is cached by lru_cache,
+    which still needs itself when it has called."""
+    for _ in range(50):
+        inner = StructReader(Pair, (A, B))
+        seen: list[Any] = []
+        outer: list[StructReader] = []
+
+        def ask(
+            seen: list[Any] = seen,
+            inner: StructReader = inner,
+            outer: list[StructReader] = outer,
+        ) -> StructReader:
+            if not seen:
+                seen.append(None)
+                seen.append(outer[0].parts(put(2, put(1, "x"))))
+            return inner
+
+        outer.append(field_two("struct", lru_cache(maxsize=None)(ask)))
+        del ask
+        assert outer[0].parts(put(2, put(1, "x"))) == seen[1] == [Pair("x")]
+
+
+def test_threads_may_ask_for_the_same_reader_at_once() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _ in range(50):
+                inner = StructReader(Pair, (A, B))
+
+                def ask(inner: StructReader = inner) -> StructReader:
+                    for _ in range(100):
+                        pass
+                    return inner
+
+                reader = field_two("struct", lru_cache(maxsize=None)(ask))
+                del ask
+                found = threads.map(reader.parts, [put(2, put(1, "x"))] * 16)
+                assert list(found) == [[Pair("x")]] * 16
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_nobody_finds_a_struct_before_it_is_complete() -> None:
+    found: list[Any] = []
+
+    def look(raw: bytes) -> bytes:
+        found.extend(each for each in gc.get_objects() if type(each) is Pair)
+        return raw
+
+    described: Described = ("b", (2,), "one", "converted", look, "is", None)
+    reader = field_two("struct", lambda: StructReader(Pair, (A, described)))
+    (made,) = reader.parts(put(2, put(1, "x") + put(2, "y"))) or [None]
+    assert made == Pair("x", b"y")
+    assert found == []
 
 
 def test_readers_that_refer_to_themselves_are_collected() -> None:
@@ -483,13 +654,91 @@ def test_readers_that_refer_to_themselves_are_collected() -> None:
             "one",
             "struct",
             lambda found=found: found[0],
+            "is",
             None,
-            False,
         )
         found.append(StructReader(Pair, (A, described)))
-        reader = pair_with("struct", lambda found=found: found[0])
+        reader = field_two("struct", lambda found=found: found[0])
         made = reader.parts(put(2, put(1, "x") + put(2, put(1, "y"))))
         assert made == [Pair("x", Pair("y", None))]
     del found, described, reader, made
     gc.collect()
     assert sum(isinstance(each, StructReader) for each in gc.get_objects()) == before
+
+
+# -- models of a user's own ------------------------------------------------------------------
+
+
+class Seen(Model):
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.name += "!"
+
+
+class Needy(Model):
+    name: str
+    image: str = ""
+
+
+class Stubborn(Model):
+    restart_policy: str = "Always"
+
+
+class Template(Model):
+    spec: Stubborn = msgspec.field(default_factory=Stubborn)
+
+
+class SeenSpec(Model):
+    containers: list[Seen] = msgspec.field(default_factory=list)
+
+
+class NeedySpec(Model):
+    containers: list[Needy] = msgspec.field(default_factory=list)
+
+
+class DefaultSpec(Model):
+    template: Template = msgspec.field(default_factory=Template)
+
+
+class OptionalSpec(Model):
+    template: Template | None = None
+
+
+class CheckedSpec(Model):
+    node_name: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.node_name != "nowhere"
+
+
+CONTAINER = put(2, put(2, put(1, "m")))
+REPLICAS = put(2, put(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "payload", "read"),
+    [
+        (SeenSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers),
+        (NeedySpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers),
+        (DefaultSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (OptionalSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (CheckedSpec, "core/v1.Pod", put(2, put(10, "n1")), lambda spec: spec.node_name),
+    ],
+)
+def test_models_that_are_more_than_their_fields_are_made_by_their_constructors(
+    spec: type[Model], message: str, payload: bytes, read: Callable[[Any], Any]
+) -> None:
+    part: Part[Any] = Part("spec", spec, spec)
+    (ours,) = usual_parts(message, part.alone).parts(payload) or [None]
+    theirs = part_reader(message, "spec", spec)(class_of(message).FromString(payload))
+    assert plain(read(ours)) == plain(read(theirs))
+
+
+def test_a_field_that_nobody_gives_and_nobody_makes_is_an_error_in_both_ways() -> None:
+    part: Part[Any] = Part("spec", NeedySpec, NeedySpec)
+    payload = put(2, put(2, put(2, "an image")))
+    (ours,) = usual_parts("core/v1.Pod", part.alone).parts(payload) or [None]
+    parsed = class_of("core/v1.Pod").FromString(payload)
+    theirs = part_reader("core/v1.Pod", "spec", NeedySpec)(parsed)
+    assert ours.containers == theirs.containers == [Needy(name="", image="an image")]
