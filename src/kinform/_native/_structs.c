@@ -6,7 +6,7 @@
    Python reads the same bytes with a parser that knows everything.
 
    Why C: a pod that is read whole is two hundred structs, lists and dicts. Made here, straight from
-   the bytes, they cost a fifth of what it takes to parse a message and to ask it for each
+   the bytes, they cost a quarter of what it takes to parse a message and to ask it for each
    (docs/decisions/0018-what-is-usual-is-cut-by-compiled-code.md).
 
    A struct is filled through the places of its slots, which its class tells: they are members like
@@ -98,7 +98,7 @@ struct Sink {
     Py_ssize_t last_key_size;
 };
 
-static PyTypeObject *reader_type(PyObject *reader);
+static PyTypeObject *reader_type(PyObject *type);
 static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth);
 static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size);
 
