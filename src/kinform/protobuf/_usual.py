@@ -53,15 +53,15 @@ def _quantity(text: str) -> Quantity:
     return _shared_quantity(text) if len(text) <= _LONGEST_SHARED else Quantity(text)
 
 
-_VALUES: dict[str, tuple[str, object]] = {
-    "meta/v1.Time": ("time", moment),
-    "resource.Quantity": ("text of", _quantity),
-    "intstr.IntOrString": ("int or string", None),
-    "meta/v1.FieldsV1": ("bytes of", msgspec.Raw),
-    "runtime.RawExtension": ("bytes of", decoded_json),
-    "apiextensions/v1.JSON": ("bytes of", decoded_json),
+_VALUES: dict[str, tuple[str, object, Callable[[], Any]]] = {
+    "meta/v1.Time": ("time", moment, lambda: None),
+    "resource.Quantity": ("text of", _quantity, Quantity),
+    "intstr.IntOrString": ("int or string", None, int),
+    "meta/v1.FieldsV1": ("bytes of", msgspec.Raw, msgspec.Raw),
+    "runtime.RawExtension": ("bytes of", decoded_json, lambda: None),
+    "apiextensions/v1.JSON": ("bytes of", decoded_json, lambda: None),
 }
-"""Their kind, and what converts what is in them."""
+"""Their kind, what converts what is in them, and what makes one that has nothing in it."""
 
 
 @cache
@@ -115,7 +115,7 @@ def _kind_of(field: ModelField) -> tuple[str, object]:
     if element in _SCALARS:
         return _SCALARS[element][0], None
     if element in _VALUES:
-        return _VALUES[element]
+        return _VALUES[element][:2]
     model = struct_model(field)
     if model is None:
         return "converted", _converter(element, value_converter(field))
@@ -149,6 +149,8 @@ def _absent(field: ModelField) -> tuple[str, object]:
     model = struct_model(field)
     if model is None:
         # An amount, or a time: an absent one is as an empty one.
+        if element in _VALUES:
+            return _made(_VALUES[element][2])
         read = value_converter(field)
         return _made(lambda: read(class_of(element)()))
     if not is_plain(model):

@@ -57,7 +57,7 @@ def view_class(model: type[Model], message: str) -> Any:
         "__reduce__": lambda view: _struct(view).__reduce__(),
         "copy": _copy,
         "_model": model,
-        "_parse": class_of(message).FromString,
+        "_of": message,
     }
     metaclass: Any = type(model)
     made = metaclass(model.__name__, (model,), members, dict=True)
@@ -116,7 +116,7 @@ def _parsed(view: Any) -> Any:
     """The message of a view that was made without a parser."""
     known = view.__dict__
     payload, start, end = known["_wire"]
-    message = known["_message"] = view._parse(payload[start:end])
+    message = known["_message"] = class_of(view._of).FromString(payload[start:end])
     return message
 
 

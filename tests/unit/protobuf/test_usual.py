@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import struct
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -327,7 +328,7 @@ def check_that_broken_views_say_so(kind: GVK, payload: bytes) -> int:
             except DecodeError:
                 count += 1
             else:
-                type(view)._parse(payload[start:end])  # type: ignore[attr-defined]  # of a view
+                class_of(view._of).FromString(payload[start:end])  # type: ignore[attr-defined]
     return count
 
 
@@ -742,3 +743,25 @@ def test_a_field_that_nobody_gives_and_nobody_makes_is_an_error_in_both_ways() -
     parsed = class_of("core/v1.Pod").FromString(payload)
     theirs = part_reader("core/v1.Pod", "spec", NeedySpec)(parsed)
     assert ours.containers == theirs.containers == [Needy(name="", image="an image")]
+
+
+# -- what is not needed ----------------------------------------------------------------------
+
+
+def test_no_descriptors_are_loaded_for_what_compiled_code_reads() -> None:
+    """They take some milliseconds, and memory, before the first object can be read."""
+    message = put(1, metadata("a")) + put(2, put(10, "n1")) + put(3, put(1, "Running"))
+    script = f"""
+from kinform.api import GVK
+from kinform.models.core.v1 import Pod
+from kinform.objects import Record
+from kinform.protobuf import _messages, codec_for
+pod = Pod.over(Record.read({message!r}, codec_for(GVK("", "v1", "Pod"))))
+print(pod.metadata.name, pod.spec.node_name, pod.status.phase, "core/v1" in _messages._loaded)
+pod.to_dict()
+print("core/v1" in _messages._loaded)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert said.stdout == "a n1 Running False\nTrue\n"
