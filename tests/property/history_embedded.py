@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from kinform.api import GVR
@@ -12,6 +13,7 @@ from kinform.client import Client
 from kinform.errors import NotFoundError
 from kinform.informers import ListWatch, ReflectorOptions
 from kinform.testing import ApiServer, faults
+from kinform.testing._seams import Call
 from kinform.transport import Anonymous
 from tests.property.histories import Question
 from tests.property.history_folds import Known
@@ -141,7 +143,20 @@ class EmbeddedWorld(World):
 
     def trouble_next(self, verb: str, trouble: str, times: int) -> None:
         fault = EMBEDDED_TROUBLES[verb][trouble]()
+        if trouble == "replayed":
+            applies = fault.applies_to
+            fault = replace(fault, applies_to=lambda call: applies(call) and self._is_seen(call))
         self._api.faults.inject(fault, verb=verb, resource="configmaps", times=times)
+
+    def _is_seen(self, call: Call) -> bool:
+        """Whether a replay gives itself away: something in it is as old as what was asked for.
+
+        If all that was known is gone or newer, nobody can tell a replay from news.
+        """
+        asked = int(call.query["resourceVersion"])
+        selector = call.query.get("labelSelector", "")
+        there = self._api.list(CONFIG_MAPS, call.namespace, label_selector=selector)
+        return any(int(obj["metadata"]["resourceVersion"]) <= asked for obj in there)
 
     async def restart_server(self) -> None:
         """Every connection ends, and for a moment there is nobody to connect to."""

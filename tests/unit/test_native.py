@@ -205,7 +205,7 @@ def test_what_stands_before_a_chunk_may_come_in_pieces(beginning: bytes) -> None
         (lambda: unchunked(bytearray(3), 0), TypeError),  # type: ignore[call-arg]
         (lambda: usual_head(bytearray(3), Head, owners_of), TypeError),  # type: ignore[arg-type]
         (lambda: usual_head(b""), TypeError),  # type: ignore[call-arg]
-        (lambda: usual_head(OWNED, None, owners_of), None),  # type: ignore[arg-type]
+        (lambda: usual_head(OWNED, None, owners_of), TypeError),  # type: ignore[arg-type]
         (lambda: _events(memoryview(EVENTS)), TypeError),  # type: ignore[arg-type]
         (lambda: _events(EVENTS, len(EVENTS) + 1), ValueError),
         (lambda: _events(EVENTS, 0, -1), ValueError),
@@ -222,26 +222,27 @@ def test_what_stands_before_a_chunk_may_come_in_pieces(beginning: bytes) -> None
         ),
     ],
 )
-def test_nonsense_is_refused(call: Callable[[], object], error: type[Exception] | None) -> None:
-    if error is None:
-        assert call() is None
-        return
+def test_nonsense_is_refused(call: Callable[[], object], error: type[Exception]) -> None:
     with pytest.raises(error):
         call()
 
 
 @compiled
 def test_what_a_decoder_raises_is_left_to_python_but_not_an_interruption() -> None:
-    def raising(error: BaseException) -> Callable[[bytes], Any]:
-        def decode(payload: bytes) -> Any:
+    def raising(error: BaseException) -> Callable[..., Any]:
+        def decode(*payload: bytes) -> Any:
             raise error
 
         return decode
 
+    owned = put(1, put(1, "n") + put(13, put(4, "u")))
     assert _lines(LINES, decode=raising(ValueError())) == ([], 0)
-    for error in (KeyboardInterrupt, MemoryError, SystemExit):
+    assert usual_head(owned, Head, raising(ValueError())) is None
+    for error in (KeyboardInterrupt, MemoryError, SystemExit, TimeoutError, KeyError):
         with pytest.raises(error):
             _lines(LINES, decode=raising(error()))
+        with pytest.raises(error):
+            usual_head(owned, Head, raising(error()))
 
 
 def _everything() -> Iterator[object]:

@@ -78,6 +78,12 @@ struct Node {
     struct Level *inlined;
 };
 
+struct State {
+    PyObject *struct_meta; /* what classes of structs are instances of */
+    PyObject *reader_type;
+    PyObject *view_field_type;
+};
+
 typedef struct {
     PyObject_HEAD
     PyTypeObject *model; /* NULL for some fields of something that is no struct */
@@ -103,18 +109,6 @@ static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth);
 static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size);
 
 /* All of these return NULL or 0 where something is not usual, and also with an error. */
-
-/* Forget an error about what is in a message: Python will find it again, and tell it better. */
-static int is_about_a_message(void)
-{
-    if (!PyErr_Occurred())
-        return 1;
-    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_OverflowError) &&
-        !PyErr_ExceptionMatches(PyExc_RecursionError))
-        return 0;
-    PyErr_Clear();
-    return 1;
-}
 
 /* -- values ------------------------------------------------------------------------------------ */
 
@@ -566,7 +560,7 @@ static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owne
     PyObject *value = view_value(self, known);
     if (value != NULL)
         value = item_or(known, self->name, value);
-    else if (is_about_a_message())
+    else if (is_forgotten())
         value = PyObject_CallOneArg(self->read, view);
     Py_DECREF(known);
     return value;
@@ -650,7 +644,7 @@ static PyObject *reader_parts(PyObject *object, PyObject *payload)
             Py_XDECREF(values[index]);
     }
     PyMem_Free(values);
-    if (parts == NULL && is_about_a_message())
+    if (parts == NULL && is_forgotten())
         Py_RETURN_NONE;
     return parts;
 }
@@ -809,8 +803,11 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     }
     if (!PyArg_ParseTuple(args, "OO!:StructReader", &model, &PyTuple_Type, &fields))
         return NULL;
-    if (model != Py_None && !PyType_Check(model)) {
-        PyErr_SetString(PyExc_TypeError, "the model of a StructReader is a class, or None");
+    struct State *state = PyType_GetModuleState(type);
+    if (state == NULL)
+        return NULL;
+    if (model != Py_None && !PyObject_TypeCheck(model, (PyTypeObject *)state->struct_meta)) {
+        PyErr_SetString(PyExc_TypeError, "the model of a StructReader is a struct's class, or None");
         return NULL;
     }
     if (model != Py_None && !check_fields(model, fields))
@@ -876,11 +873,6 @@ static void reader_dealloc(PyObject *object)
 
 /* -- the module -------------------------------------------------------------------------------- */
 
-struct State {
-    PyObject *reader_type;
-    PyObject *view_field_type;
-};
-
 static PyTypeObject *reader_type(PyObject *type)
 {
     struct State *state = PyType_GetModuleState((PyTypeObject *)type);
@@ -931,6 +923,13 @@ static PyType_Spec view_field_spec = {
 static int begin(PyObject *module)
 {
     struct State *state = PyModule_GetState(module);
+    PyObject *msgspec = PyImport_ImportModule("msgspec");
+    PyObject *base = msgspec == NULL ? NULL : PyObject_GetAttrString(msgspec, "Struct");
+    Py_XDECREF(msgspec);
+    if (base == NULL)
+        return -1;
+    state->struct_meta = Py_NewRef((PyObject *)Py_TYPE(base));
+    Py_DECREF(base);
     state->reader_type = PyType_FromModuleAndSpec(module, &reader_spec, NULL);
     if (state->reader_type == NULL ||
         PyModule_AddType(module, (PyTypeObject *)state->reader_type) < 0)
@@ -944,6 +943,7 @@ static int begin(PyObject *module)
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct State *state = PyModule_GetState(module);
+    Py_VISIT(state->struct_meta);
     Py_VISIT(state->reader_type);
     Py_VISIT(state->view_field_type);
     return 0;
@@ -952,6 +952,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 static int clear(PyObject *module)
 {
     struct State *state = PyModule_GetState(module);
+    Py_CLEAR(state->struct_meta);
     Py_CLEAR(state->reader_type);
     Py_CLEAR(state->view_field_type);
     return 0;

@@ -32,12 +32,14 @@ static inline int check_bytes(PyObject *object)
     return 0;
 }
 
-/* Forget an error that Python will find again, and tell better. Others are to be passed on. */
+/* Forget an error about what is in the bytes: Python will find it again, and tell it better. Others,
+   as those of a signal or of a mistake, are to be passed on. */
 static inline int is_forgotten(void)
 {
     if (!PyErr_Occurred())
         return 1;
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_OverflowError) &&
+        !PyErr_ExceptionMatches(PyExc_RecursionError))
         return 0;
     PyErr_Clear();
     return 1;

@@ -6,6 +6,8 @@ from functools import lru_cache
 from sys import intern
 from typing import Any
 
+from google.protobuf.message import DecodeError as ParseError
+
 from kinform._native import usual_head
 from kinform.objects import Head, OwnerUid
 from kinform.protobuf._messages import own_messages
@@ -62,8 +64,11 @@ def parsed_head(payload: bytes) -> Head:
 # What a workload makes, it makes many of: their owners are read once, and shared.
 @lru_cache(maxsize=4096)
 def owners_of(*references: bytes) -> tuple[OwnerUid, ...]:
-    """The owners that an object refers to. Raises what the parser raises."""
-    owners = map(_parse_owner, references)
+    """The owners that an object refers to. Raises ValueError."""
+    try:
+        owners = [_parse_owner(each) for each in references]
+    except ParseError as error:
+        raise ValueError(str(error)) from error  # which compiled code takes for what it is
     return tuple([OwnerUid(each.uid, _controls(each)) for each in owners])
 
 

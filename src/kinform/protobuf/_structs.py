@@ -87,20 +87,23 @@ def struct_of(model: type[Model], message: str) -> Read:
     names: Names = {"model": model}
     places: dict[tuple[str, ...], str] = {(): "m"}
     given, added = [], []
+    # One that cannot be set is made of all at once.
+    is_frozen = model.__struct_config__.frozen
     for each in model_fields(model, message):
         # An inlined message is looked up once.
-        place = places.setdefault(each.way, f"m{len(places)}")
-        is_there, value = _written(each, place, names, struct_of)
+        source = places.setdefault(each.way, f"m{len(places)}")
+        is_there, value = _written(each, source, names, struct_of)
         if is_there:
-            added.append(f" if {is_there}: made.{each.attribute} = {value}")
+            place = f"made[{each.attribute!r}]" if is_frozen else f"made.{each.attribute}"
+            added.append(f" if {is_there}: {place} = {value}")
         else:
             given.append(f"{each.attribute}={value}")
     lines = [
         "def read(m):",
         *(f" {name} = {'.'.join(('m', *way))}" for way, name in places.items() if way),
-        f" made = model({', '.join(given)})",
+        f" made = {'dict' if is_frozen else 'model'}({', '.join(given)})",
         *added,
-        " return made",
+        " return model(**made)" if is_frozen else " return made",
     ]
     read: Read = compiled("\n".join(lines), message, names)["read"]
     return read

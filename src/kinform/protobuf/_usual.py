@@ -86,7 +86,12 @@ def is_plain(model: type[Model]) -> bool:
 
     It is so in all that are generated. Others are made by their constructors, in Python.
     """
-    return not hasattr(model, "__post_init__") and all(
+    is_made_by_setting = (
+        not hasattr(model, "__post_init__")
+        and not model.__struct_config__.frozen
+        and model.__setattr__ is Model.__setattr__
+    )
+    return is_made_by_setting and all(
         not info.required
         and isinstance(inspect.getattr_static(model, info.name), MemberDescriptorType)
         for info in msgspec.structs.fields(model)
@@ -153,12 +158,15 @@ def _absent(field: ModelField) -> tuple[str, object]:
             return _made(_VALUES[element][2])
         read = value_converter(field)
         return _made(lambda: read(class_of(element)()))
-    if not is_plain(model):
-        absent = field.absent
-        is_made = isinstance(absent(), Model)
-        return "made", absent if is_made else lambda: struct_of(model, element)(class_of(element)())
-    is_default = isinstance(field.absent(), Model) and not _is_empty_by_default(model, element)
-    return ("made", field.absent) if is_default else ("read", None)
+    made = field.absent()
+    is_default = isinstance(made, Model)
+    if is_default and not (_same(made, model()) and _is_empty_by_default(model, element)):
+        return _made(field.absent)
+    if is_plain(model):
+        return "read", None
+    return _made(
+        field.absent if is_default else lambda: struct_of(model, element)(class_of(element)())
+    )
 
 
 def _is_empty_by_default(model: type[Model], message: str) -> bool:
@@ -169,15 +177,23 @@ def _is_empty_by_default(model: type[Model], message: str) -> bool:
 def _is_empty(field: ModelField) -> bool:
     how, value = _absent(field)
     if how == "read":
-        value = struct_model(field)
-    empty = value() if callable(value) else value
-    return bool(field.absent() == empty)
+        model = struct_model(field)
+        value = None if model is None else model()
+    elif how == "made":
+        assert callable(value)
+        value = value()
+    return _same(field.absent(), value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Not only equal, as 0 and False are."""
+    return type(one) is type(other) and bool(one == other)
 
 
 def _made(make: Callable[[], Any]) -> tuple[str, object]:
-    """What can be edited is made anew for everybody."""
+    """What a default makes anew for everybody is made anew, and what it shares is shared."""
     made = make()
-    if made is None or isinstance(made, (str, bytes, int, float)):
+    if made is make():
         return "is", made
-    # By the class itself, where that is the same: compiled code knows lists and dicts.
-    return "made", type(made) if made == type(made)() else make
+    # By the class itself, where that is the same: compiled code knows these.
+    return "made", type(made) if type(made) in (list, dict) and not made else make

@@ -104,7 +104,7 @@ def get(self, view, owner=None):
     known = view.__dict__
     try:
         m = known["_message"] if "_message" in known else parsed(view)
-        value = known[{name!r}] = {written_field(field, names)}
+        value = known.setdefault({name!r}, {written_field(field, names)})
     except MALFORMED as error:
         raise broken(view, {name!r}, error) from error
     return value

@@ -6,10 +6,14 @@ import gc
 import struct
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import date
+from enum import Enum
 from functools import lru_cache
+from itertools import count
 from random import Random
 from typing import Any
 from weakref import ref
@@ -21,7 +25,7 @@ from kinform._native import IS_COMPILED, StructReader, ViewField
 from kinform.api import GVK
 from kinform.errors import DecodeError
 from kinform.models import model_for
-from kinform.models.core.v1 import Container, EnvVar, Pod, PodSpec
+from kinform.models.core.v1 import Container, EnvVar, Pod, PodSpec, PodTemplateSpec
 from kinform.objects import Model, Part, Record, TypedObject
 from kinform.protobuf import _parts, _views, codec_for
 from kinform.protobuf._messages import class_of, fields_of
@@ -440,6 +444,7 @@ class Slotless:
 
 class DictWithSlots(dict[str, int]):
     __slots__ = ("a",)
+    __struct_fields__ = ("a",)
 
 
 any_reader: Any = StructReader
@@ -468,7 +473,7 @@ def field_two(kind: str, convert: Any, how: str = "is", absent: Any = None) -> S
         (lambda: any_reader(Pair, (A, ("b", (1, 2), *A[2:]))), ValueError),
         (lambda: any_reader(Pair, (("a", (1, 2), *A[2:]), ("b", *A[1:]))), ValueError),
         (lambda: any_reader(Slotless, (A,)), TypeError),
-        (lambda: any_reader(DictWithSlots, (A,)), AttributeError),
+        (lambda: any_reader(DictWithSlots, (A,)), TypeError),
         (lambda: any_reader(None, (("a", (1 << 20,), *A[2:]),)), ValueError),
         (lambda: any_reader(None, (("a", (-1,), *A[2:]),)), ValueError),
         (lambda: any_reader(None, (("a", ("1",), *A[2:]),)), TypeError),
@@ -713,7 +718,67 @@ class CheckedSpec(Model):
         assert self.node_name != "nowhere"
 
 
-CONTAINER = put(2, put(2, put(1, "m")))
+class Color(Enum):
+    RED = 1
+
+
+class Painted(Model):
+    name: str = ""
+    color: Color = Color.RED
+    day: date = date(2026, 1, 1)
+    number: int = msgspec.field(default_factory=count().__next__)
+    several: dict[str, list[int]] = msgspec.field(default_factory=lambda: defaultdict(list))
+
+
+class PaintedSpec(Model):
+    containers: list[Painted] = msgspec.field(default_factory=list)
+    color: Color = Color.RED
+
+
+class LargerTemplate(Template):
+    more: str = "more"
+
+
+class FilledSpec(Model):
+    template: PodTemplateSpec = msgspec.field(
+        default_factory=lambda: PodTemplateSpec(spec=PodSpec(node_name="n1"))
+    )
+
+
+class LargerSpec(Model):
+    template: Template = msgspec.field(default_factory=LargerTemplate)
+
+
+class Truth(Model):
+    replicas: int | bool = False
+
+
+class TruthSpec(Model):
+    template: Truth = msgspec.field(default_factory=Truth)
+
+
+class Frozen(Model, frozen=True):  # type: ignore[misc]  # of dataclasses that is so
+    name: str = ""
+    command: list[str] = msgspec.field(default_factory=list)
+
+
+class FrozenSpec(Model):
+    containers: list[Frozen] = msgspec.field(default_factory=list)
+
+
+class Loud(Model):
+    name: str = ""
+    command: list[str] = msgspec.field(default_factory=list)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, (*value, "!") if isinstance(value, list) else value)
+
+
+class LoudSpec(Model):
+    containers: list[Loud] = msgspec.field(default_factory=list)
+
+
+CONTAINER = put(2, put(2, put(1, "m") + put(3, "run")))
 REPLICAS = put(2, put(1, 3))
 
 
@@ -724,6 +789,14 @@ REPLICAS = put(2, put(1, 3))
         (NeedySpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers),
         (DefaultSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
         (OptionalSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (PaintedSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.color),
+        (PaintedSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers[0].day),
+        (PaintedSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers[0].several["x"]),
+        (FilledSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (LargerSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (TruthSpec, "apps/v1.Deployment", REPLICAS, lambda spec: spec.template),
+        (FrozenSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers),
+        (LoudSpec, "core/v1.Pod", CONTAINER, lambda spec: spec.containers),
         (CheckedSpec, "core/v1.Pod", put(2, put(10, "n1")), lambda spec: spec.node_name),
     ],
 )
@@ -734,6 +807,32 @@ def test_models_that_are_more_than_their_fields_are_made_by_their_constructors(
     (ours,) = usual_parts(message, part.alone).parts(payload) or [None]
     theirs = part_reader(message, "spec", spec)(class_of(message).FromString(payload))
     assert plain(read(ours)) == plain(read(theirs))
+
+
+def test_a_default_that_is_made_is_made_anew_for_everybody() -> None:
+    part: Part[Any] = Part("spec", PaintedSpec, PaintedSpec)
+    payload = put(2, put(2, put(1, "a")) + put(2, put(1, "b")))
+    (spec,) = usual_parts("core/v1.Pod", part.alone).parts(payload) or [None]
+    one, other = spec.containers
+    assert one.number != other.number
+    assert one.several is not other.several
+    assert one.color is other.color is Color.RED
+
+
+def test_threads_that_read_what_is_parsed_get_the_same_list() -> None:
+    codec = codec_for(POD)
+    assert codec is not None
+    container = put(2, put(1, b"m\xff"))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            for _ in range(50):
+                spec = Pod.over(Record.read(NAMED + put(2, container * 20), codec)).spec
+                found = list(threads.map(lambda spec: spec.containers, [spec] * 4))
+                assert all(each is found[0] for each in found)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_a_field_that_nobody_gives_and_nobody_makes_is_an_error_in_both_ways() -> None:
