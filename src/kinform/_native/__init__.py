@@ -8,30 +8,22 @@ blame for something.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING or os.environ.get("KINFORM_INTERPRETED"):
-    from kinform._native._nothing import (
-        StructReader,
-        ViewField,
-        unchunked,
-        usual_events,
-        usual_head,
-        usual_lines,
-    )
-else:
-    try:
+from kinform._native._nothing import (
+    StructReader,
+    ViewField,
+    unchunked,
+    usual_events,
+    usual_head,
+    usual_lines,
+)
+
+if not TYPE_CHECKING and not os.environ.get("KINFORM_INTERPRETED"):
+    with suppress(ImportError):  # nothing was compiled
         from kinform._native._cuts import unchunked, usual_events, usual_head, usual_lines
         from kinform._native._structs import StructReader, ViewField
-    except ImportError:
-        from kinform._native._nothing import (
-            StructReader,
-            ViewField,
-            unchunked,
-            usual_events,
-            usual_head,
-            usual_lines,
-        )
 
 IS_COMPILED: bool = unchunked.__module__ == "kinform._native._cuts"
 """Whether there is compiled code here."""
