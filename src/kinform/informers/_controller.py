@@ -122,6 +122,7 @@ class _Processing(Generic[T]):
         self.update = queue.update
         self.delete = queue.delete
         self.replace = queue.replace
+        self.replace_keyed = queue.replace_keyed
         self.resync = queue.resync
         self.bookmark = queue.bookmark
 

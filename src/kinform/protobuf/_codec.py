@@ -21,7 +21,8 @@ from kinform.objects import (
 )
 from kinform.protobuf._cuts import metadata_cutter
 from kinform.protobuf._head import head_of
-from kinform.protobuf._messages import class_of, fields_of, has_message, own_messages
+from kinform.protobuf._messages import class_of, fields_of, has_message
+from kinform.protobuf._own import OwnMessage
 from kinform.protobuf._parts import part_reader, usual_parts
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
@@ -30,7 +31,7 @@ from kinform.protobuf._trees import part_of, tree_of
 from kinform.protobuf._values import MALFORMED
 from kinform.protobuf._writing import message_bytes
 
-_OnlyMetadata = own_messages({"OnlyMetadata": "metadata 1 bytes -"})["OnlyMetadata"]
+_ONLY_METADATA = OwnMessage("OnlyMetadata", "metadata 1 bytes -")
 
 
 @cache
@@ -130,10 +131,10 @@ class ProtobufCodec:
         codec = codec_for(METADATA)
         assert codec is not None  # it is in the tables
         try:
-            metadata = _OnlyMetadata.FromString(payload).metadata
+            metadata = _ONLY_METADATA.read(payload)
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
-        return codec, bytes(_OnlyMetadata(metadata=metadata).SerializeToString())
+        return codec, _ONLY_METADATA.write(*metadata)
 
     def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
         try:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from threading import Lock
 
-from kinform.protobuf._messages import FieldType, fields_of, own_messages
+from kinform.protobuf._messages import FieldType, fields_of
 
 _METADATA = "meta/v1.ObjectMeta"
 _VARINTS = frozenset({"bool", "int32", "int64"})
-
-# A pool takes a message once, and informers of several threads may begin at the same time.
-_making = Lock()
 
 
 @cache
@@ -28,8 +24,7 @@ def metadata_cutter(message: str, fields: frozenset[str]) -> Callable[[bytes], b
     declared = [field for field in fields_of(_METADATA) if field.json in fields]
     if not declared or not _has_metadata(message):
         return lambda payload: payload
-    with _making:
-        return _cutter(tuple(declared))
+    return _cutter(tuple(declared))
 
 
 def _has_metadata(message: str) -> bool:
@@ -45,7 +40,10 @@ def _cutter(declared: tuple[FieldType, ...]) -> Callable[[bytes], bytes]:
     names = [field.proto for field in declared]
     suffix = "_".join(names)
     lines = (f"{field.proto} {field.number} {_loosely(field)} -" for field in declared)
-    ours = own_messages(
+    # Not before it is needed: it loads the parser.
+    from kinform.protobuf._parser import own_classes
+
+    ours = own_classes(
         {f"Gone_{suffix}": "\n".join(lines), f"Cut_{suffix}": f"metadata 1 Gone_{suffix} -"}
     )
     parse = ours[f"Cut_{suffix}"].FromString

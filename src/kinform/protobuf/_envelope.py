@@ -1,48 +1,37 @@
-"""What servers wrap protobuf in: bodies, lists and events in; what is inside them out.
-
-Messages of our own declare only what is needed of them; the rest is skipped, not decoded. Items
-of a list are declared as bytes, so that a list is cut without looking into any of them.
-"""
+"""What servers wrap protobuf in: bodies, lists and events in; what is inside them out."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform.errors import DecodeError
-from kinform.protobuf._messages import own_messages
+from kinform.protobuf._own import OwnMessage
 
 MAGIC = b"k8s\0"
 
-_ours = own_messages(
-    {
-        "TypeMeta": "apiVersion 1 string -\n kind 2 string -",
-        "Unknown": """
-            typeMeta 1 TypeMeta -
-            raw 2 bytes -
-            contentEncoding 3 *string -
-            contentType 4 *string -
-        """,
-        # The same, with the kind left as it is: a stream says the same one with each event.
-        "Enveloped": """
-            typeMeta 1 bytes -
-            raw 2 bytes -
-            contentEncoding 3 *string -
-            contentType 4 *string -
-        """,
-        "RawExtension": "raw 1 bytes -",
-        "WatchEvent": "type 1 string -\n object 2 RawExtension -",
-        "ListMeta": """
-            resourceVersion 2 string -
-            continue 3 string -
-            remainingItemCount 4 *int64 -
-        """,
-        "List": "metadata 1 ListMeta -\n items 2 []bytes -",
-    }
+_ENVELOPE = OwnMessage(
+    "Unknown",
+    """
+    typeMeta 1 *bytes -
+    raw 2 bytes -
+    contentEncoding 3 *string -
+    contentType 4 *string -
+    """,
 )
-_TypeMeta, _Unknown = _ours["TypeMeta"], _ours["Unknown"]
-_WatchEvent, _Enveloped, _List = _ours["WatchEvent"], _ours["Enveloped"], _ours["List"]
+_KIND = OwnMessage("TypeMeta", "apiVersion 1 string -\n kind 2 string -")
+_EVENT = OwnMessage("WatchEvent", "type 1 string -\n object 2 bytes -")
+_RAW = OwnMessage("RawExtension", "raw 1 bytes -")
+_LIST = OwnMessage("List", "metadata 1 *bytes -\n items 2 []bytes -")
+_LIST_METADATA = OwnMessage(
+    "ListMeta",
+    """
+    resourceVersion 2 string -
+    continue 3 string -
+    remainingItemCount 4 *int64 -
+    """,
+)
 
 _MALFORMED = (ParseError, UnicodeDecodeError, ValueError)
 
@@ -61,34 +50,31 @@ def unwrap(body: bytes) -> Body:
     Raises:
         DecodeError: It has none, or one that does not decode.
     """
-    if not body.startswith(MAGIC):
-        raise DecodeError(f"it is not protobuf of Kubernetes; it begins {body[:16]!r}")
     try:
-        unknown = _Unknown.FromString(body[len(MAGIC) :])
-        kind = unknown.typeMeta
-        found = Body(kind.apiVersion, kind.kind, unknown.raw)
+        type_meta, raw = _opened(body)
+        api_version, kind = _KIND.read(type_meta)
+        return Body(api_version, kind, raw)
     except _MALFORMED as error:
         raise DecodeError(f"its envelope does not decode: {error}") from error
-    if unknown.contentEncoding or unknown.contentType:
-        raise _encoded(unknown)
-    return found
 
 
-def _encoded(unknown: Any) -> DecodeError:
-    return DecodeError(
-        f"it is {unknown.contentType or 'something'} inside of protobuf "
-        f"({unknown.contentEncoding or 'not encoded'}), which is not understood"
-    )
+def _opened(body: bytes) -> tuple[bytes, bytes]:
+    """The kind and the message in an envelope. Raises DecodeError, and what the parser raises."""
+    if not body.startswith(MAGIC):
+        raise DecodeError(f"it is not protobuf of Kubernetes; it begins {body[:16]!r}")
+    type_meta, raw, encoding, content_type = _ENVELOPE.read(body[len(MAGIC) :])
+    if encoding or content_type:
+        raise DecodeError(
+            f"it is {content_type or 'something'} inside of protobuf "
+            f"({encoding or 'not encoded'}), which is not understood"
+        )
+    return type_meta or b"", raw
 
 
 def wrap(api_version: str, kind: str, raw: bytes) -> bytes:
     """The inverse of ``unwrap``."""
-    unknown = _Unknown(raw=raw)
-    unknown.typeMeta.apiVersion = api_version
-    unknown.typeMeta.kind = kind
-    # Go writes these two, empty or not.
-    unknown.contentEncoding = unknown.contentType = ""
-    return MAGIC + bytes(unknown.SerializeToString())
+    # Go writes the last two, empty or not.
+    return MAGIC + _ENVELOPE.write(_KIND.write(api_version, kind), raw, "", "")
 
 
 class ListBody(NamedTuple):
@@ -107,14 +93,9 @@ def split_list(raw: bytes) -> ListBody:
         DecodeError: It is no list.
     """
     try:
-        found = _List.FromString(raw)
-        metadata = found.metadata
-        return ListBody(
-            metadata.resourceVersion,
-            getattr(metadata, "continue"),
-            metadata.remainingItemCount if metadata.HasField("remainingItemCount") else None,
-            list(found.items),
-        )
+        metadata, items = _LIST.read(raw)
+        version, continue_token, remaining = _LIST_METADATA.read(metadata or b"")
+        return ListBody(version, continue_token, remaining, items)
     except _MALFORMED as error:
         raise DecodeError(f"it does not decode as a list: {error}") from error
 
@@ -126,12 +107,8 @@ def join_list(
     items: list[bytes],
 ) -> bytes:
     """The inverse of ``split_list``."""
-    made = _List(items=items)
-    made.metadata.resourceVersion = resource_version
-    setattr(made.metadata, "continue", continue_token)
-    if remaining_item_count is not None:
-        made.metadata.remainingItemCount = remaining_item_count
-    return bytes(made.SerializeToString())
+    metadata = _LIST_METADATA.write(resource_version, continue_token, remaining_item_count)
+    return _LIST.write(metadata, items)
 
 
 def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
@@ -141,14 +118,9 @@ def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
         DecodeError: It is none.
     """
     try:
-        event = _WatchEvent.FromString(frame)
-        body = event.object.raw
-        if not body.startswith(MAGIC):
-            raise DecodeError(f"it is not protobuf of Kubernetes; it begins {body[:16]!r}")
-        unknown = _Enveloped.FromString(body[len(MAGIC) :])
-        if unknown.contentEncoding or unknown.contentType:
-            raise _encoded(unknown)
-        return event.type, unknown.typeMeta, unknown.raw
+        said, wrapped = _EVENT.read(frame)
+        (body,) = _RAW.read(wrapped)
+        return said, *_opened(body)
     except _MALFORMED as error:
         raise DecodeError(f"it does not decode as an event: {error}") from error
 
@@ -160,15 +132,13 @@ def read_kind(type_meta: bytes) -> tuple[str, str]:
         DecodeError: It says none.
     """
     try:
-        kind = _TypeMeta.FromString(type_meta)
-        return kind.apiVersion, kind.kind
+        api_version, kind = _KIND.read(type_meta)
+        return api_version, kind
     except _MALFORMED as error:
         raise DecodeError(f"its kind does not decode: {error}") from error
 
 
 def write_event(type: str, body: bytes) -> bytes:
     """The inverse of ``read_event``, with the length in front."""
-    event = _WatchEvent(type=type)
-    event.object.raw = body
-    frame = bytes(event.SerializeToString())
+    frame = _EVENT.write(type, _RAW.write(body))
     return len(frame).to_bytes(4, "big") + frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from sys import intern
 from typing import Any
 
@@ -10,28 +10,25 @@ from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import usual_head
 from kinform.objects import Head, OwnerUid
-from kinform.protobuf._messages import own_messages
+from kinform.protobuf._own import OwnMessage
 from kinform.protobuf._values import time_text
 
 # As much of an object as a head has; whatever else there is, is skipped.
-_ours = own_messages(
-    {
-        "HeadTime": "seconds 1 *int64 -\n nanos 2 int32 -",
-        "HeadOwner": "uid 4 string -\n controller 6 *bool -",
-        "HeadMeta": """
-            name 1 string -
-            namespace 3 string -
-            uid 5 string -
-            resourceVersion 6 string -
-            generation 7 int64 -
-            deletionTimestamp 9 *HeadTime -
-            labels 11 map[string]string -
-            ownerReferences 13 []bytes -
-        """,
-        "HeadObject": "metadata 1 HeadMeta -",
-    }
-)
-_parse, _parse_owner = _ours["HeadObject"].FromString, _ours["HeadOwner"].FromString
+_HEAD = {
+    "HeadTime": "seconds 1 *int64 -\n nanos 2 int32 -",
+    "HeadMeta": """
+        name 1 string -
+        namespace 3 string -
+        uid 5 string -
+        resourceVersion 6 string -
+        generation 7 int64 -
+        deletionTimestamp 9 *HeadTime -
+        labels 11 map[string]string -
+        ownerReferences 13 []bytes -
+    """,
+    "HeadObject": "metadata 1 HeadMeta -",
+}
+_OWNER = OwnMessage("HeadOwner", "uid 4 string -\n controller 6 *bool -")
 
 
 def head_of(payload: bytes) -> Head:
@@ -44,7 +41,7 @@ def head_of(payload: bytes) -> Head:
 
 def parsed_head(payload: bytes) -> Head:
     """The same, by the parser."""
-    metadata = _parse(payload).metadata
+    metadata = _parse()(payload).metadata
     labels = metadata.labels
     owners = metadata.ownerReferences
     return Head(
@@ -66,11 +63,14 @@ def parsed_head(payload: bytes) -> Head:
 def owners_of(*references: bytes) -> tuple[OwnerUid, ...]:
     """The owners that an object refers to. Raises ValueError."""
     try:
-        owners = [_parse_owner(each) for each in references]
+        return tuple([OwnerUid(*_OWNER.read(each)) for each in references])
     except ParseError as error:
         raise ValueError(str(error)) from error  # which compiled code takes for what it is
-    return tuple([OwnerUid(each.uid, _controls(each)) for each in owners])
 
 
-def _controls(owner: Any) -> bool | None:
-    return owner.controller if owner.HasField("controller") else None
+@cache
+def _parse() -> Any:
+    # Not before it is needed: it loads the parser.
+    from kinform.protobuf._parser import own_classes
+
+    return own_classes(_HEAD)["HeadObject"].FromString

@@ -1,33 +1,28 @@
 """The generated lists of messages in; what each message is made of, and a class for it, out.
 
-One private pool of descriptors: it clashes with nobody who uses protobuf in the same program. A
-package is read when the first of its messages is needed.
+A package is loaded when the first of its messages is needed, and each message of it is read when
+somebody asks for that one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from threading import RLock
 from typing import Any, Literal
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 Shape = Literal["one", "list", "map"]
 
-_SCALARS = {
-    "string": descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
-    "bool": descriptor_pb2.FieldDescriptorProto.TYPE_BOOL,
-    "int32": descriptor_pb2.FieldDescriptorProto.TYPE_INT32,
-    "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
-    "float64": descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE,
-    "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
+SCALARS: dict[str, tuple[str, object]] = {
+    "string": ("text", ""),
+    "bytes": ("bytes", b""),
+    "bool": ("bool", False),
+    "int32": ("int32", 0),
+    "int64": ("int64", 0),
+    "float64": ("float64", 0.0),
 }
-
-_pool = descriptor_pool.DescriptorPool()
-_loading = RLock()
+"""What compiled code calls them, and their zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +53,14 @@ class FieldType:
 
     @property
     def is_message(self) -> bool:
-        return self.element not in _SCALARS
+        return self.element not in SCALARS
 
 
 @cache
 def fields_of(message: str) -> tuple[FieldType, ...]:
     """The fields of ``core/v1.Pod``. Raises KeyError if there is no such message."""
     package, _, name = message.rpartition(".")
-    return _package(package)[name]
+    return read_fields(_package(package)[name], package)
 
 
 @cache
@@ -83,11 +78,10 @@ def fields_by_json(message: str) -> Mapping[str, tuple[FieldType, tuple[str, ...
 
 @cache
 def class_of(message: str) -> Any:
-    """The class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
-    package, _, _ = message.rpartition(".")
-    with _loading:
-        _load(package)
-    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(_proto_name(message)))
+    """The parser's class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
+    # Loaded with the first: most programs read only what compiled code reads, and the parser
+    # would be 4 MB to them, and a tenth of the time in which they start.
+    return import_module("kinform.protobuf._parser").message_class(message)
 
 
 def has_message(message: str) -> bool:
@@ -99,37 +93,28 @@ def has_message(message: str) -> bool:
         return False
 
 
-def own_messages(messages: Mapping[str, str]) -> Mapping[str, Any]:
-    """Classes for messages of our own, which declare only what we want to see of others.
-
-    They are written as the generated lists are: by the name of each, its fields, one a line. What
-    is no UTF-8 in a text of theirs does not parse; in one of the others it comes as bytes.
-    """
-    package = f"kinform/{'_'.join(messages)}"
-    described = {
-        name: tuple(_field(line.split(), package) for line in text.strip().splitlines())
-        for name, text in messages.items()
-    }
-    with _loading:
-        _put_into_pool(package, described, is_strict=True)
-    names = {name: _proto_name(f"{package}.{name}") for name in messages}
-    return {
-        name: message_factory.GetMessageClass(_pool.FindMessageTypeByName(full))
-        for name, full in names.items()
-    }
-
-
 @cache
-def _package(package: str) -> dict[str, tuple[FieldType, ...]]:
+def _package(package: str) -> dict[str, list[str]]:
+    """The messages of a package, and the line of each field."""
     text: str = import_module(f"kinform.protobuf.tables.{package.replace('/', '_')}").MESSAGES
-    messages: dict[str, list[FieldType]] = {}
-    fields: list[FieldType] = []
+    messages: dict[str, list[str]] = {}
+    lines: list[str] = []
     for line in text.splitlines():
         if line.startswith(" "):
-            fields.append(_field(line.split(), package))
+            lines.append(line)
         else:
-            fields = messages[line] = []
-    return {name: tuple(each) for name, each in messages.items()}
+            lines = messages[line] = []
+    return messages
+
+
+def messages_of(package: str) -> list[str]:
+    """The names of all messages of ``core/v1``."""
+    return list(_package(package))
+
+
+def read_fields(lines: Iterable[str], package: str) -> tuple[FieldType, ...]:
+    """The fields of a message, written as the generated lists have them."""
+    return tuple([_field(line.split(), package) for line in lines])
 
 
 def _field(words: list[str], package: str) -> FieldType:
@@ -142,7 +127,7 @@ def _field(words: list[str], package: str) -> FieldType:
     elif kind.startswith("map[string]"):
         shape, kind = "map", kind.removeprefix("map[string]")
     kind = kind.removeprefix("*")
-    if kind not in _SCALARS and "." not in kind:
+    if kind not in SCALARS and "." not in kind:
         kind = f"{package}.{kind}"
     return FieldType(
         json="" if json == "-" else json,
@@ -155,81 +140,6 @@ def _field(words: list[str], package: str) -> FieldType:
         omits_zero="z" in flags,
         is_inline="i" in flags,
     )
-
-
-_loaded: set[str] = set()
-
-
-def _load(package: str) -> None:
-    """Make a package's messages known, after those that they are made of."""
-    if package in _loaded:
-        return
-    _loaded.add(package)
-    _put_into_pool(package, _package(package))
-
-
-def _put_into_pool(
-    package: str, messages: Mapping[str, tuple[FieldType, ...]], *, is_strict: bool = False
-) -> None:
-    needed = sorted(
-        {
-            field.element.rpartition(".")[0]
-            for fields in messages.values()
-            for field in fields
-            if field.is_message
-        }
-        - {package}
-    )
-    for each in needed:
-        _load(each)
-    file = descriptor_pb2.FileDescriptorProto(
-        name=f"{package}.proto",
-        package=package.replace("/", "."),
-        # Texts are checked while they are parsed, or not at all.
-        syntax="proto3" if is_strict else "proto2",
-        dependency=[f"{each}.proto" for each in needed],
-    )
-    for name, fields in messages.items():
-        described = file.message_type.add(name=name)
-        for field in fields:
-            _describe(described, field, package, name)
-            if is_strict and field.is_pointer and not field.is_message:
-                described.field[-1].proto3_optional = True
-                described.field[-1].oneof_index = len(described.oneof_decl)
-                described.oneof_decl.add(name=f"_{field.proto}")
-    _pool.Add(file)
-
-
-def _describe(
-    message: descriptor_pb2.DescriptorProto, field: FieldType, package: str, name: str
-) -> None:
-    described = message.field.add(name=field.proto, number=field.number)
-    described.label = described.LABEL_OPTIONAL if field.shape == "one" else described.LABEL_REPEATED
-    if field.shape != "map":
-        _set_type(described, field.element)
-        return
-    entry = message.nested_type.add(name=f"{field.proto[:1].upper()}{field.proto[1:]}Entry")
-    entry.options.map_entry = True
-    key = entry.field.add(name="key", number=1, label=described.LABEL_OPTIONAL)
-    key.type = described.TYPE_STRING
-    value = entry.field.add(name="value", number=2, label=described.LABEL_OPTIONAL)
-    _set_type(value, field.element)
-    described.type = described.TYPE_MESSAGE
-    described.type_name = f".{package.replace('/', '.')}.{name}.{entry.name}"
-
-
-def _set_type(described: descriptor_pb2.FieldDescriptorProto, element: str) -> None:
-    scalar = _SCALARS.get(element)
-    if scalar is not None:
-        described.type = scalar
-    else:
-        described.type = described.TYPE_MESSAGE
-        described.type_name = f".{_proto_name(element)}"
-
-
-def _proto_name(message: str) -> str:
-    package, _, name = message.rpartition(".")
-    return f"{package.replace('/', '.')}.{name}"
 
 
 def reachable(message: str) -> Iterator[str]:

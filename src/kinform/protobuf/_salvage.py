@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from google.protobuf.message import DecodeError as ParseError
 
-from kinform.protobuf._messages import own_messages
+from kinform.protobuf._own import OwnMessage
 
 # As bytes: what is not UTF-8 in one of them is nothing to the others.
-_Name = own_messages({"Name": "name 1 bytes -\n namespace 3 bytes -\n resourceVersion 6 bytes -"})[
-    "Name"
-]
+_NAME = OwnMessage("Name", "name 1 bytes -\n namespace 3 bytes -\n resourceVersion 6 bytes -")
 _METADATA_TAG = b"\x0a"
 _LONGEST_VARINT = 5
 
@@ -21,10 +19,7 @@ _LONGEST_VARINT = 5
 def salvaged_name(payload: bytes) -> tuple[str, str]:
     """The key and the resource version; empty where they cannot be read."""
     try:
-        found = _Name.FromString(_first_field(payload))
-        name, namespace, version = (
-            value.decode() for value in (found.name, found.namespace, found.resourceVersion)
-        )
+        name, namespace, version = (value.decode() for value in _NAME.read(_first_field(payload)))
     except (ParseError, UnicodeDecodeError):
         return "", ""
     # A namespace alone is no key.

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import StructReader
 from kinform.objects import Model, Quantity
-from kinform.protobuf._messages import class_of, fields_of
+from kinform.protobuf._messages import SCALARS, class_of, fields_of
 from kinform.protobuf._structs import (
     ModelField,
     Read,
@@ -33,16 +33,6 @@ Described = tuple[str, tuple[int, ...], str, str, object, str, object]
 """A field as a StructReader wants it: its attribute, the numbers on the way to it, its shape, its
 kind, what converts it, and what it is if it is absent: "is" and a value, "made" and what makes one,
 or "read" and nothing, which is what an empty message reads as."""
-
-_SCALARS: dict[str, tuple[str, object]] = {
-    "string": ("text", ""),
-    "bytes": ("bytes", b""),
-    "bool": ("bool", False),
-    "int32": ("int32", 0),
-    "int64": ("int64", 0),
-    "float64": ("float64", 0.0),
-}
-"""Their kind, and their zero."""
 
 # The same few amounts are in every object.
 _shared_quantity = lru_cache(maxsize=4096)(Quantity)
@@ -117,8 +107,8 @@ def way_to(field: ModelField) -> Iterator[int]:
 
 def _kind_of(field: ModelField) -> tuple[str, object]:
     element = field.kind.element
-    if element in _SCALARS:
-        return _SCALARS[element][0], None
+    if element in SCALARS:
+        return SCALARS[element][0], None
     if element in _VALUES:
         return _VALUES[element][:2]
     model = struct_model(field)
@@ -150,7 +140,7 @@ def _absent(field: ModelField) -> tuple[str, object]:
     if kind.shape != "one" or kind.is_pointer:
         return _made(field.absent)
     if not kind.is_message:
-        return "is", _SCALARS[element][1]
+        return "is", SCALARS[element][1]
     model = struct_model(field)
     if model is None:
         # An amount, or a time: an absent one is as an empty one.

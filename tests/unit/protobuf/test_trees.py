@@ -111,12 +111,12 @@ def test_the_guide_names_every_list_that_is_null_where_json_may_have_an_empty_on
 
 
 def _kinds() -> dict[tuple[str, str], list[str]]:
-    from kinform.protobuf._messages import _package
+    from kinform.protobuf._messages import messages_of
 
     return {
         place: [
             name
-            for name in _package(package)
+            for name in messages_of(package)
             if (model := model_for(GVK(*place, name))) is not None and model.resource is not None
         ]
         for place, package in MESSAGE_PACKAGES.items()

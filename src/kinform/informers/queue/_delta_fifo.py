@@ -115,10 +115,14 @@ class DeltaFIFO(Generic[T]):
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
         """These objects, and no others, are there. Of several with one key the last counts."""
         key_of = self._key_of
-        keyed = {key_of(obj): obj for obj in objects}
-        with self._lock:
-            self._append(_Replace(keyed, resource_version, is_initial=not self._populated))
-            self._populated = True
+        self._replace({key_of(obj): obj for obj in objects}, resource_version)
+
+    def replace_keyed(self, objects: dict[str, T], resource_version: str = "") -> None:
+        """The same, by namespace and name. A queue with a ``key_func`` asks that."""
+        if self._has_own_keys:
+            self.replace(objects.values(), resource_version)
+        else:
+            self._replace(objects, resource_version)
 
     def resync(self) -> None:
         """Hand out once more what is known when this comes to its turn."""
@@ -234,6 +238,11 @@ class DeltaFIFO(Generic[T]):
                 return
             self._populated = True
         self.has_synced.set()
+
+    def _replace(self, objects: dict[str, T], resource_version: str) -> None:
+        with self._lock:
+            self._append(_Replace(objects, resource_version, is_initial=not self._populated))
+            self._populated = True
 
     def _keyed(self, delta: Delta[T]) -> Delta[T]:
         """The same by this queue's keys; a deletion of nobody knows what stays as it is."""

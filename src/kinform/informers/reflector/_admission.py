@@ -56,7 +56,7 @@ class Admission(Generic[T]):
         quarantine: Quarantine | None = None,
         expected_kind: GVK | None = None,
     ) -> None:
-        self._form = form
+        self.form = form
         self._expected_kind = expected_kind
         self._steps = [self._step(each) for each in steps_of(transform)]
         self._known = known
@@ -78,37 +78,44 @@ class Admission(Generic[T]):
 
     def admit(self, record: Record) -> T | None:
         """The object for the store; ``None`` if it went to quarantine."""
+        admitted = self._admitted(record)
+        return None if admitted is None else self.form.over(admitted)
+
+    def admit_listed(self, record: Record) -> Record | None:
+        """What the store is to keep of an object of a list, which may be known in this version.
+
+        No object yet: those of a list are made together, when it is complete, and so they leave
+        no holes in memory between all that stays.
+        """
+        known = self._known_version(record) if self._known or self._prepared else None
+        if known is not None:
+            self.quarantine.release(record.head.key)
+            return known
+        admitted = self._admitted(record)
+        if admitted is not None and self._steps:
+            self._prepared[record.head.key] = admitted
+        return admitted
+
+    def _admitted(self, record: Record) -> Record | None:
         if not self._steps:
             if self._quarantined:
                 self.quarantine.release(record.head.key)
-            return self._form.over(record)
+            return record
         try:
             admitted = self._transformed(record)
         except TransformError as error:
             self._put_away(error, record.head.resource_version)
             return None
         self.quarantine.release(record.head.key)
-        return self._form.over(admitted)
-
-    def admit_listed(self, record: Record) -> T | None:
-        """The same for an object of a list, which may be known in this very version."""
-        known = self._known_version(record) if self._known or self._prepared else None
-        if known is not None:
-            self.quarantine.release(record.head.key)
-            return self._form.over(known)
-        admitted = self.admit(record)
-        if admitted is not None and self._steps and admitted.record is not None:
-            self._prepared[record.head.key] = admitted.record
         return admitted
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
         """Put away bytes that are no object; the key under which they are."""
         return self._put_away(error, payload=payload)
 
-    def last_good(self, key: str) -> T | None:
+    def last_good(self, key: str) -> Record | None:
         """What the store has of an object, while its newest version is in quarantine."""
-        known = self._known.get(key) if self._known else None
-        return None if known is None else self._form.over(known)
+        return self._known.get(key) if self._known else None
 
     def list_finished(self, unreadable: Container[str], *, namespace: str | None = None) -> None:
         """The store has the list, of all or of one namespace: nothing of it is needed here."""
@@ -154,7 +161,7 @@ class Admission(Generic[T]):
 
     def _edited(self, record: Record, transform: Transform[T]) -> Record:
         """What a transform makes of an editable copy."""
-        editable = self._form.over(record).copy()
+        editable = self.form.over(record).copy()
         result = transform(editable)
         result = editable if result is None else result
         if not isinstance(result, Handle):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Generic, TypeVar
 
+import msgspec
+
 from kinform.api import ListOptions
 from kinform.client import EventType, Frame
-from kinform.errors import ApiError, DecodeError, ExpiredError
+from kinform.errors import ApiError, CacheError, DecodeError, ExpiredError
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.sources._listwatch import ListWatch
-from kinform.objects import Handle, Record
+from kinform.objects import Handle, Model, Part, Record
 
 T = TypeVar("T", bound=Handle)
 
@@ -28,25 +30,32 @@ class Collecting(Generic[T]):
     """A list in the making. No store sees it before it is complete.
 
     Attributes:
-        objects: What has come so far, by key.
+        records: What has come so far, by key.
         unreadable: The keys of what has come and could not be read.
         is_late: A stream tells of changes already, so all there was has come.
     """
 
     def __init__(self, admission: Admission[T]) -> None:
         self._admission = admission
-        self.objects: dict[str, T] = {}
+        self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
         self.is_late = False
 
     def keep(self, record: Record) -> None:
+        """Take it in.
+
+        Raises:
+            CacheError: It has no name.
+        """
+        if not record.head.name:
+            raise CacheError("an object of the list came without a name; nothing can be kept so")
         key = record.head.key
-        obj = self._admission.admit_listed(record)
-        if obj is None:
+        admitted = self._admission.admit_listed(record)
+        if admitted is None:
             self.unreadable.add(key)
-            obj = self._admission.last_good(key)
-        if obj is not None:
-            self.objects[key] = obj
+            admitted = self._admission.last_good(key)
+        if admitted is not None:
+            self.records[key] = admitted
 
     def refuse(self, error: ApiError | DecodeError | None, payload: bytes) -> None:
         """Note what cannot be read.
@@ -61,7 +70,7 @@ class Collecting(Generic[T]):
         self.unreadable.add(key)
         if (known := self._admission.last_good(key)) is not None:
             # The server has it, so it must not look deleted.
-            self.objects[key] = known
+            self.records[key] = known
 
     def take_events(self, batch: list[Frame]) -> tuple[int, str | None]:
         """Take in initial events.
@@ -92,7 +101,7 @@ class Collecting(Generic[T]):
 
     def _drop(self, key: str) -> None:
         """It was deleted while the list was on its way."""
-        self.objects.pop(key, None)
+        self.records.pop(key, None)
         self.unreadable.discard(key)
 
     async def take_pages(self, source: ListWatch[T], options: ListOptions) -> Listed | None:
@@ -150,12 +159,20 @@ class Listed:
         self.pages = pages
 
 
+class _Annotated(Model):
+    """As much of an object's metadata as is to be known of a bookmark."""
+
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+_METADATA = Part[_Annotated]("metadata", _Annotated).alone
+
+
 def _ends_initial_events(bookmark: Record) -> bool:
     # As metadata alone: what the rest of such an object is made of need not be known yet.
     codec, payload = bookmark.codec.keep_metadata(bookmark.payload)
-    metadata = codec.decode_part(payload, "metadata") or {}
-    annotations = metadata.get("annotations") or {}
-    return annotations.get(INITIAL_EVENTS_END) == "true"
+    (metadata,) = codec.decode_parts(payload, _METADATA)
+    return metadata is not None and metadata.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
 def _is_table(record: Record) -> bool:

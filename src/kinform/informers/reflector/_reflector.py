@@ -140,6 +140,9 @@ class Reflector(Generic[T]):
 
         self._room: Callable[[], Any] | None = getattr(store, "room", None)
         self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
+        self._replace_keyed: Callable[[dict[str, T], str], object] | None = getattr(
+            store, "replace_keyed", None
+        )
 
         self._vitals = Vitals(resource_version=resource_version)
         self._recovery = Recovery(self.name, self._vitals, options.backoff(), metrics)
@@ -354,9 +357,13 @@ class Reflector(Generic[T]):
     def _replace(
         self, collecting: Collecting[T], version: str, mode: SyncMode, started: float
     ) -> None:
-        count = len(collecting.objects)
+        records = collecting.records
+        objects = self._admission.form.over_all(records.values())
         try:
-            self._store.replace(list(collecting.objects.values()), version)
+            if self._replace_keyed is None:
+                self._store.replace(objects, version)
+            else:
+                self._replace_keyed(dict(zip(records, objects, strict=True)), version)
         except Exception as error:  # the store may be anybody's
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
         self._admission.list_finished(collecting.unreadable, namespace=self._source.namespace)
@@ -370,8 +377,8 @@ class Reflector(Generic[T]):
         self._version_unusable = False
         self._just_listed = True
         self._recovery.synced()
-        self._metrics.list_finished(self.name, vitals.clock() - started, count)
-        logger.debug("%s: %d objects by %s at %s", self.name, count, mode.value, version)
+        self._metrics.list_finished(self.name, vitals.clock() - started, len(objects))
+        logger.debug("%s: %d objects by %s at %s", self.name, len(objects), mode.value, version)
 
     # -- watching ----------------------------------------------------------------------------
 

@@ -177,7 +177,7 @@ class Taking(Generic[T]):
         if order is None:
             # Versions without order: then who is known must not come again, unless reborn.
             known = self._admission.last_good(record.head.key)
-            replayed = known is not None and known.uid == record.head.uid
+            replayed = known is not None and known.head.uid == record.head.uid
         else:
             replayed = order <= 0
         if replayed:

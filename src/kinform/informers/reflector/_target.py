@@ -17,8 +17,10 @@ class Target(Protocol[T_contra]):
     It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
     ``async room()``, awaited after each batch, to hold the reflector back; ``put_all(deltas)``, to
     get what a batch of the watch brought in one call, keyed by namespace and name, and to say
-    whether ``room`` need not be awaited (its last answer for a batch counts); and ``async
-    drained()``, to have the reflector wait for what is queued before everything is fetched again.
+    whether ``room`` need not be awaited (its last answer for a batch counts);
+    ``replace_keyed(objects, resource_version)``, to get a list as a dict of its own, keyed in the
+    same way; and ``async drained()``, to have the reflector wait for what is queued before
+    everything is fetched again.
     """
 
     def add(self, obj: T_contra, /) -> object: ...

@@ -12,8 +12,11 @@ from kinform.informers.store._resting import Entry
 Buckets = dict[str, dict[str, Entry]]
 """Entries by key, by index value. No bucket is empty."""
 
-Reading = tuple[str, ...] | Exception
-"""The values that an index function gave for an entry, or what it raised instead."""
+Values = str | tuple[str, ...]
+"""What an entry is found under: one value, as it is nearly always, or any number of them."""
+
+Reading = Values | Exception
+"""What an index function gave for an entry, or what it raised instead."""
 
 _logger = logging.getLogger("kinform.store")
 
@@ -41,7 +44,7 @@ class Index:
         self.buckets: Buckets = {}
         self.errors: dict[str, Exception] = {}
         self._reader = reader
-        self._values: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, Values] = {}
         self._has_warned = False
 
     def values(self, entry: Entry) -> tuple[str, ...]:
@@ -68,9 +71,9 @@ class Index:
             said = self._reader(entry)
             # What most say, without a call ("put, 3 indices" in benchmarks/bench_store.py).
             if type(said) is str:
-                return (said,)
-            if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
                 return said
+            if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
+                return said[0]
             return self._checked(said)
         except Exception as error:
             if not self._has_warned:
@@ -94,16 +97,16 @@ class Index:
 
     def put(self, key: str, entry: Entry, reading: Reading) -> None:
         # With nothing to forget there is nothing to do: this is once per event and index.
-        if isinstance(reading, tuple) and not self.errors:
-            values = reading
+        if type(reading) is str and not self.errors:
+            values: Values = reading
         else:
             values = self._accept(key, reading)
         buckets = self.buckets
         old = self._values.get(key)
         self._values[key] = values
         if old and old != values:
-            self._leave(buckets, key, [value for value in old if value not in values])
-        for value in values:
+            self._leave(buckets, key, _without(old, values))
+        for value in (values,) if type(values) is str else values:
             bucket = buckets.get(value)
             if bucket is None:
                 buckets[value] = {key: entry}
@@ -112,7 +115,7 @@ class Index:
 
     def remove(self, key: str) -> None:
         self.errors.pop(key, None)
-        self._leave(self.buckets, key, self._values.pop(key, ()))
+        self._leave(self.buckets, key, each_value(self._values.pop(key, ())))
 
     def turn(
         self, removed: Iterable[str], put: Mapping[str, Entry], readings: Mapping[str, Reading]
@@ -132,14 +135,13 @@ class Index:
 
         for key in removed:
             self.errors.pop(key, None)
-            for value in self._values.pop(key, ()):
+            for value in each_value(self._values.pop(key, ())):
                 del bucket_of(value)[key]
         for key, entry in put.items():
             values = self._accept(key, readings[key])
-            for value in self._values.get(key, ()):
-                if value not in values:
-                    del bucket_of(value)[key]
-            for value in values:
+            for value in _without(self._values.get(key, ()), values):
+                del bucket_of(value)[key]
+            for value in each_value(values):
                 bucket_of(value)[key] = entry
             self._values[key] = values
         for value in own:
@@ -147,13 +149,13 @@ class Index:
                 del buckets[value]
         self.buckets = buckets
 
-    def _accept(self, key: str, reading: Reading) -> tuple[str, ...]:
-        if isinstance(reading, tuple):
-            if self.errors:
-                self.errors.pop(key, None)
-            return reading
-        self.errors[key] = reading
-        return ()
+    def _accept(self, key: str, reading: Reading) -> Values:
+        if isinstance(reading, Exception):
+            self.errors[key] = reading
+            return ()
+        if self.errors:
+            self.errors.pop(key, None)
+        return reading
 
     @staticmethod
     def _leave(buckets: Buckets, key: str, values: Iterable[str]) -> None:
@@ -169,7 +171,18 @@ class Index:
         size = sys.getsizeof
         buckets = size(self.buckets) + sum(map(size, self.buckets))
         buckets += sum(map(size, self.buckets.values()))
-        return buckets + size(self._values) + sum(map(size, self._values.values()))
+        several = sum(size(values) for values in self._values.values() if type(values) is tuple)
+        return buckets + size(self._values) + several
+
+
+def each_value(values: Values) -> tuple[str, ...]:
+    """All of them; one alone is a text, in which one would look for letters."""
+    return (values,) if isinstance(values, str) else values
+
+
+def _without(old: Values, new: Values) -> list[str]:
+    kept = each_value(new)
+    return [value for value in each_value(old) if value not in kept]
 
 
 def _without_frames(error: Exception) -> Exception:

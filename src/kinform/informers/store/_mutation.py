@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from kinform.api import compare_resource_versions
 from kinform.errors import CacheError
 from kinform.informers._changes import DeletedObject
+from kinform.informers.store._index import each_value
 from kinform.informers.store._indexer import Indexer
 from kinform.informers.store._resting import Entry
 from kinform.informers.store._store import Store
@@ -91,7 +92,7 @@ class MutationCache(Generic[T]):
 
     def _values(self, name: str, key: str, entry: Entry) -> tuple[str, ...]:
         reading = self._store.table.indices[name].read(key, entry)
-        return () if isinstance(reading, Exception) else reading
+        return () if isinstance(reading, Exception) else each_value(reading)
 
     def _newer(self, key: str, known: Entry | None) -> Entry | None:
         with self._lock:

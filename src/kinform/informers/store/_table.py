@@ -151,15 +151,16 @@ class Table:
                 return
 
     def swap(
-        self, removed: Iterable[str], put: Mapping[str, Entry], resource_version: str = ""
+        self, removed: Iterable[str], put: dict[str, Entry], resource_version: str = ""
     ) -> None:
         """A relist: all of it becomes visible at once. What is not named stays as it is.
 
-        Entries that cannot change and rest here already are not indexed again.
+        Entries that cannot change and rest here already are not indexed again. The dict is the
+        table's from now on.
         """
         removed = [key for key in removed if key not in put]
-        if self._resting.is_frozen:
-            items = self._state.items
+        items = self._state.items
+        if items and self._resting.is_frozen:
             put = {key: entry for key, entry in put.items() if items.get(key) is not entry}
         while True:
             tended = self._tended
@@ -198,7 +199,7 @@ class Table:
     def _swap(
         self,
         removed: Sequence[str],
-        put: Mapping[str, Entry],
+        put: dict[str, Entry],
         readings: Sequence[Mapping[str, Reading]],
         resource_version: str,
     ) -> None:
@@ -206,10 +207,12 @@ class Table:
         if not removed and not put:
             state.resource_version = resource_version or state.resource_version
             return
-        items = state.items.copy()
-        for key in removed:
-            items.pop(key, None)
-        items.update(put)
+        items = put
+        if state.items:
+            items = state.items.copy()
+            for key in removed:
+                items.pop(key, None)
+            items.update(put)
         for index, read in zip(self._tended, readings, strict=True):
             index.turn(removed, put, read)
         buckets = {

@@ -1,0 +1,97 @@
+"""Messages of our own, which declare only what we want to see of others.
+
+Whatever else is in a message is skipped. What is inside of another message is declared as bytes, to
+be read by itself, if at all: so a list is cut without a look into any of its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from kinform._native import StructReader
+from kinform.protobuf._messages import SCALARS, FieldType, read_fields
+
+_SIZED = 2
+
+
+class OwnMessage:
+    """Some scalar fields of a message, written as the generated lists have them, one a line.
+
+    Texts are checked: what is no UTF-8 does not parse. For a pointer absent is ``None``, for all
+    else it is zero.
+    """
+
+    def __init__(self, name: str, fields: str) -> None:
+        self._name = name
+        self._text = fields
+        self._fields = read_fields(fields.strip().splitlines(), "kinform")
+        self._usual = StructReader(None, tuple(_described(field) for field in self._fields))
+
+    def read(self, payload: bytes) -> list[Any]:
+        """The values of the fields, in their order. Raises what the parser raises."""
+        usual = self._usual.parts(payload)
+        if usual is not None:
+            return usual
+        message = self._class.FromString(payload)
+        return [_value(message, field) for field in self._fields]
+
+    def write(self, *values: Any) -> bytes:
+        """The inverse of ``read``."""
+        return b"".join(
+            piece
+            for field, value in zip(self._fields, values, strict=True)
+            for piece in _written(field, value)
+        )
+
+    @cached_property
+    def _class(self) -> Any:
+        # Not before it is needed: it loads the parser.
+        from kinform.protobuf._parser import own_classes
+
+        return own_classes({self._name: self._text})[self._name]
+
+
+def _described(field: FieldType) -> tuple[Any, ...]:
+    """As a StructReader wants it."""
+    kind, zero = SCALARS[field.element]
+    if field.shape == "list":
+        return field.proto, (field.number,), "list", kind, None, "made", list
+    absent = None if field.is_pointer else zero
+    return field.proto, (field.number,), "one", kind, None, "is", absent
+
+
+def _value(message: Any, field: FieldType) -> Any:
+    if field.is_pointer and not message.HasField(field.proto):
+        return None
+    value = getattr(message, field.proto)
+    return list(value) if field.shape == "list" else value
+
+
+def _written(field: FieldType, value: Any) -> Iterator[bytes]:
+    if field.shape == "list":
+        values = value
+    else:
+        is_there = value is not None if field.is_pointer else value
+        values = (value,) if is_there else ()
+    has_size = field.element in ("string", "bytes")
+    tag = _varint(field.number << 3 | (_SIZED if has_size else 0))
+    for each in values:
+        if has_size:
+            raw = each.encode() if isinstance(each, str) else each
+            yield from (tag, _varint(len(raw)), raw)
+        else:
+            yield from (tag, _varint(int(each)))
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits a byte, the lowest ones first."""
+    if number < 0x80:
+        return bytes((number,))
+    found = bytearray()
+    while number >= 0x80:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)

@@ -1,0 +1,129 @@
+"""What messages are made of in; the classes that parse them out.
+
+One private pool of descriptors: it clashes with nobody who uses protobuf in the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import RLock
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from kinform.protobuf._messages import FieldType, fields_of, messages_of, read_fields
+
+_SCALARS = {
+    "string": descriptor_pb2.FieldDescriptorProto.TYPE_STRING,
+    "bool": descriptor_pb2.FieldDescriptorProto.TYPE_BOOL,
+    "int32": descriptor_pb2.FieldDescriptorProto.TYPE_INT32,
+    "int64": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
+    "float64": descriptor_pb2.FieldDescriptorProto.TYPE_DOUBLE,
+    "bytes": descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
+}
+
+_pool = descriptor_pool.DescriptorPool()
+_loading = RLock()
+_loaded: set[str] = set()
+
+
+def message_class(message: str) -> Any:
+    """The class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
+    package, _, _ = message.rpartition(".")
+    with _loading:
+        _load(package)
+    return _class(message)
+
+
+def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
+    """Classes for messages of our own, which declare only what we want to see of others.
+
+    They are written as the generated lists are: by the name of each, its fields, one a line. What
+    is no UTF-8 in a text of theirs does not parse; in one of the others it comes as bytes.
+    """
+    package = f"kinform/{'_'.join(messages)}"
+    described = {
+        name: read_fields(text.strip().splitlines(), package) for name, text in messages.items()
+    }
+    with _loading:
+        # A pool takes a message once, and several threads may be the first to ask for it.
+        if package not in _loaded:
+            _loaded.add(package)
+            _put_into_pool(package, described, is_strict=True)
+    return {name: _class(f"{package}.{name}") for name in messages}
+
+
+def _class(message: str) -> Any:
+    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(_proto_name(message)))
+
+
+def _load(package: str) -> None:
+    """Make a package's messages known, after those that they are made of."""
+    if package in _loaded:
+        return
+    _loaded.add(package)
+    _put_into_pool(package, {name: fields_of(f"{package}.{name}") for name in messages_of(package)})
+
+
+def _put_into_pool(
+    package: str, messages: Mapping[str, tuple[FieldType, ...]], *, is_strict: bool = False
+) -> None:
+    needed = sorted(
+        {
+            field.element.rpartition(".")[0]
+            for fields in messages.values()
+            for field in fields
+            if field.is_message
+        }
+        - {package}
+    )
+    for each in needed:
+        _load(each)
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{package}.proto",
+        package=package.replace("/", "."),
+        # Texts are checked while they are parsed, or not at all.
+        syntax="proto3" if is_strict else "proto2",
+        dependency=[f"{each}.proto" for each in needed],
+    )
+    for name, fields in messages.items():
+        described = file.message_type.add(name=name)
+        for field in fields:
+            _describe(described, field, package, name)
+            if is_strict and field.is_pointer and not field.is_message:
+                described.field[-1].proto3_optional = True
+                described.field[-1].oneof_index = len(described.oneof_decl)
+                described.oneof_decl.add(name=f"_{field.proto}")
+    _pool.Add(file)
+
+
+def _describe(
+    message: descriptor_pb2.DescriptorProto, field: FieldType, package: str, name: str
+) -> None:
+    described = message.field.add(name=field.proto, number=field.number)
+    described.label = described.LABEL_OPTIONAL if field.shape == "one" else described.LABEL_REPEATED
+    if field.shape != "map":
+        _set_type(described, field.element)
+        return
+    entry = message.nested_type.add(name=f"{field.proto[:1].upper()}{field.proto[1:]}Entry")
+    entry.options.map_entry = True
+    key = entry.field.add(name="key", number=1, label=described.LABEL_OPTIONAL)
+    key.type = described.TYPE_STRING
+    value = entry.field.add(name="value", number=2, label=described.LABEL_OPTIONAL)
+    _set_type(value, field.element)
+    described.type = described.TYPE_MESSAGE
+    described.type_name = f".{package.replace('/', '.')}.{name}.{entry.name}"
+
+
+def _set_type(described: descriptor_pb2.FieldDescriptorProto, element: str) -> None:
+    scalar = _SCALARS.get(element)
+    if scalar is not None:
+        described.type = scalar
+    else:
+        described.type = described.TYPE_MESSAGE
+        described.type_name = f".{_proto_name(element)}"
+
+
+def _proto_name(message: str) -> str:
+    package, _, name = message.rpartition(".")
+    return f"{package.replace('/', '.')}.{name}"
