@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import msgspec
@@ -22,6 +24,9 @@ ROOMS = [
         if not module.name.startswith("_")
     ),
 ]
+
+
+_NAMES = re.compile(r"\bkinform(?:\.[a-z_]+)*\.[A-Z][A-Za-z]+")
 
 
 @pytest.fixture(params=ROOMS)
@@ -85,3 +90,17 @@ def test_importing_kinform_does_not_import_what_is_heavy() -> None:
 def test_the_front_door_says_what_flows_through_it() -> None:
     assert kinform.__doc__ is not None
     assert "server" in kinform.__doc__
+
+
+def test_every_name_that_is_pointed_to_is_there() -> None:
+    """In errors and docstrings: who is sent somewhere must not find nothing."""
+    source = Path(kinform.__file__).parent
+    texts = (file.read_text("utf-8") for file in source.rglob("*.py"))
+    pointed_to = {name for text in texts for name in _NAMES.findall(text)}
+    missing = []
+    for name in pointed_to:
+        module, _, wanted = name.rpartition(".")
+        if not hasattr(importlib.import_module(module), wanted):
+            missing.append(name)
+    assert len(pointed_to) > 10
+    assert missing == []

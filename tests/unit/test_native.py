@@ -19,6 +19,7 @@ from kinform.api import GVK
 from kinform.client._framing import EVENT_SHAPES, EventType, Frame
 from kinform.objects import JSON, Head, envelope_decoder
 from kinform.protobuf import codec_for, owners_of, wrap, write_event
+from kinform.protobuf._head import parsed_head
 from tests.support.answers import event, pod
 from tests.unit.protobuf.sample import config_map, put
 
@@ -108,6 +109,43 @@ def test_events_are_frames_up_to_what_is_not_all_there() -> None:
     assert [frame.type for frame in _events(EVENTS)[0]] == [
         *(EventType.ADDED, EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
     ]
+
+
+@compiled
+def test_what_objects_of_one_chunk_have_in_common_is_there_once() -> None:
+    """20 000 pods of a few workloads would have 20 000 times the same words."""
+
+    def labelled(name: str, *owners: str) -> bytes:
+        # More different values than are remembered at a time, and one that is not ASCII.
+        labels = {"app": "web", "index": name, "who": "J\u00f6rg", "long": "x" * 100}
+        metadata = put(1, name) + b"".join(
+            put(11, put(1, key) + put(2, labels[key])) for key in sorted(labels)
+        )
+        metadata += b"".join(put(13, put(4, owner) + put(6, 1)) for owner in owners)
+        return write_event("ADDED", wrap("v1", "ConfigMap", put(1, metadata)))
+
+    names = [f"n{number}" for number in range(300)]
+    owners = [("u1",), ("u1",), ("u2",), ("u1", "u2"), ()]
+    chunk = b"".join(labelled(name, *owners[at % 5]) for at, name in enumerate(names))
+    frames, _ = _events(chunk)
+    records = [frame.record for frame in frames if frame.record is not None]
+    assert [record.head for record in records] == [parsed_head(each.payload) for each in records]
+    assert [record.head.labels["index"] for record in records] == names
+    labels = [record.head.labels for record in records]
+    # Others may have come into its place meanwhile.
+    assert len({id(each["app"]) for each in labels}) < 30
+    assert records[0].head.owners is records[1].head.owners
+    assert records[0].head.owners is not records[2].head.owners
+
+
+@compiled
+def test_more_owners_than_anybody_has_are_left_to_the_parser() -> None:
+    def owned(count: int) -> bytes:
+        return put(1, put(1, "n") + b"".join(put(13, put(4, f"u{at}")) for at in range(count)))
+
+    assert usual_head(owned(8), Head, owners_of) == parsed_head(owned(8))
+    assert usual_head(owned(9), Head, owners_of) is None
+    assert len(parsed_head(owned(9)).owner_uids) == 9
 
 
 @compiled
@@ -257,6 +295,8 @@ def _everything() -> Iterator[object]:
     yield usual_head(put(1, put(1, "n") + put(1, "n")), Head, owners_of)
     yield _events(EVENTS)
     yield _events(EVENTS[:-1])
+    yield _events(2 * write_event("ADDED", wrap("v1", "ConfigMap", labelled)))
+    yield _events(write_event("ADDED", wrap("v1", "ConfigMap", labelled[:-2] + b"\xff\xff")))
     yield _events(write_event("ADDED", wrap("v1", "ConfigMap", b"\x0a\x05")))
     yield _lines(LINES)
     yield _lines(LINES.replace(b"Pod", b"Dop"))

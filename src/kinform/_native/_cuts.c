@@ -152,9 +152,53 @@ static PyObject *text_of(Bytes at, Py_ssize_t size, int is_shared)
     return text;
 }
 
+/* What objects that came together have in common, so that it is there once: what a workload makes
+   has one owner, and most of its labels are the same. */
+#define SHARED_TEXTS 64
+#define LONGEST_SHARED 63 /* of a label's value */
+
+struct Shared {
+    PyObject *texts[SHARED_TEXTS];
+    Bytes owner; /* in the chunk */
+    Py_ssize_t owner_size;
+    PyObject *owners; /* what was made of it */
+};
+
+static void forget_shared(struct Shared *shared)
+{
+    for (int slot = 0; slot < SHARED_TEXTS; slot++)
+        Py_CLEAR(shared->texts[slot]);
+    Py_CLEAR(shared->owners);
+}
+
+/* Whether it is this text, which is all ASCII. */
+static int is_text(PyObject *text, Bytes at, Py_ssize_t size)
+{
+    return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size &&
+           memcmp(PyUnicode_1BYTE_DATA(text), at, (size_t)size) == 0;
+}
+
+/* The text that the last object had, if it is the same. NULL with an error. */
+static PyObject *shared_text(struct Shared *shared, Bytes at, Py_ssize_t size)
+{
+    uint32_t hash = 2166136261u;
+    if (shared == NULL || size > LONGEST_SHARED)
+        return text_of(at, size, 0);
+    for (Py_ssize_t index = 0; index < size; index++)
+        hash = (hash ^ at[index]) * 16777619u;
+    PyObject **slot = &shared->texts[hash % SHARED_TEXTS];
+    if (*slot != NULL && is_text(*slot, at, size))
+        return Py_NewRef(*slot);
+    PyObject *text = text_of(at, size, 0);
+    Py_XINCREF(text);
+    Py_XSETREF(*slot, text);
+    return text;
+}
+
 /* Put a label behind those that are there, in the order of their names. 0 if it is not usual, or
    with an error. */
-static int add_label(PyObject **labels, PyObject **last, Bytes at, Py_ssize_t size)
+static int add_label(PyObject **labels, PyObject **last, struct Shared *shared, Bytes at,
+                     Py_ssize_t size)
 {
     Bytes end = at + size, value;
     Py_ssize_t key_size;
@@ -165,7 +209,7 @@ static int add_label(PyObject **labels, PyObject **last, Bytes at, Py_ssize_t si
     if (value == NULL || (*labels == NULL && (*labels = PyDict_New()) == NULL))
         return 0;
     PyObject *name = text_of(at, key_size, 1);
-    PyObject *text = name == NULL ? NULL : text_of(value, end - value, 0);
+    PyObject *text = name == NULL ? NULL : shared_text(shared, value, end - value);
     if (text != NULL && (*last == NULL || PyUnicode_Compare(*last, name) < 0))
         is_added = PyDict_SetItem(*labels, name, text) == 0;
     if (is_added)
@@ -175,14 +219,57 @@ static int add_label(PyObject **labels, PyObject **last, Bytes at, Py_ssize_t si
     return is_added;
 }
 
-static int add_owner(PyObject **owners, Bytes at, Py_ssize_t size)
+/* Where the owners are. Nobody has more of them than this. */
+#define MOST_OWNERS 8
+
+struct Owners {
+    int count;
+    Bytes at[MOST_OWNERS];
+    Py_ssize_t sizes[MOST_OWNERS];
+};
+
+static int add_owner(struct Owners *owners, Bytes at, Py_ssize_t size)
 {
-    if (*owners == NULL && (*owners = PyList_New(0)) == NULL)
+    if (owners->count == MOST_OWNERS)
         return 0;
-    PyObject *owner = PyBytes_FromStringAndSize((const char *)at, size);
-    int is_added = owner != NULL && PyList_Append(*owners, owner) == 0;
-    Py_XDECREF(owner);
-    return is_added;
+    owners->at[owners->count] = at;
+    owners->sizes[owners->count++] = size;
+    return 1;
+}
+
+/* What owners_of() makes of them; NULL with an error. */
+static PyObject *made_owners(struct Owners *owners, PyObject *owners_of)
+{
+    PyObject *references = PyTuple_New(owners->count), *made = NULL;
+    if (references == NULL)
+        return NULL;
+    for (int index = 0; index < owners->count; index++) {
+        PyObject *bytes =
+            PyBytes_FromStringAndSize((const char *)owners->at[index], owners->sizes[index]);
+        if (bytes == NULL)
+            goto end;
+        PyTuple_SET_ITEM(references, index, bytes);
+    }
+    made = PyObject_CallObject(owners_of, references);
+end:
+    Py_DECREF(references);
+    return made;
+}
+
+/* The same, or what was made for the last object if that had the same one. */
+static PyObject *shared_owners(struct Shared *shared, struct Owners *owners, PyObject *owners_of)
+{
+    if (shared == NULL || owners->count != 1)
+        return made_owners(owners, owners_of);
+    if (shared->owners != NULL && shared->owner_size == owners->sizes[0] &&
+        memcmp(shared->owner, owners->at[0], (size_t)shared->owner_size) == 0)
+        return Py_NewRef(shared->owners);
+    PyObject *made = made_owners(owners, owners_of);
+    Py_XINCREF(made);
+    Py_XSETREF(shared->owners, made);
+    shared->owner = owners->at[0];
+    shared->owner_size = owners->sizes[0];
+    return made;
 }
 
 enum { NAME, NAMESPACE, UID, VERSION, TEXTS };
@@ -192,7 +279,8 @@ struct Metadata {
     uint64_t generation;
     PyObject *labels;
     PyObject *last_label; /* borrowed from the labels */
-    PyObject *owners;
+    struct Owners owners;
+    struct Shared *shared; /* or NULL */
 };
 
 /* 0 if it is not usual, or with an error. */
@@ -221,7 +309,7 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
         case 0x2A: text = UID; break;
         case 0x32: text = VERSION; break;
         case 0x5A:
-            if (!add_label(&metadata->labels, &metadata->last_label, at, size))
+            if (!add_label(&metadata->labels, &metadata->last_label, metadata->shared, at, size))
                 return 0;
             break;
         case 0x6A:
@@ -257,12 +345,8 @@ static PyObject *make_head(struct Metadata *metadata, PyObject *head_class, PyOb
     PyObject *generation = PyLong_FromUnsignedLongLong(metadata->generation);
     if (empty == NULL || generation == NULL)
         goto end;
-    if (metadata->owners != NULL) {
-        PyObject *references = PyList_AsTuple(metadata->owners);
-        if (references == NULL)
-            goto end;
-        owners = PyObject_CallObject(owners_of, references);
-        Py_DECREF(references);
+    if (metadata->owners.count > 0) {
+        owners = shared_owners(metadata->shared, &metadata->owners, owners_of);
         if (owners == NULL)
             goto end;
     }
@@ -282,9 +366,10 @@ end:
 }
 
 /* The head of a message; NULL if it is not usual, or with an error. */
-static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *owners_of)
+static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *owners_of,
+                         struct Shared *shared)
 {
-    struct Metadata metadata = {0};
+    struct Metadata metadata = {.shared = shared};
     PyObject *head = NULL;
     Py_ssize_t size;
     if (at == end || *at != 0x0A || (at = read_size(at + 1, end, &size)) == NULL)
@@ -300,7 +385,6 @@ static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *ow
     for (int text = 0; text < TEXTS; text++)
         Py_XDECREF(metadata.texts[text]);
     Py_XDECREF(metadata.labels);
-    Py_XDECREF(metadata.owners);
     return head;
 }
 
@@ -313,7 +397,7 @@ static PyObject *usual_head(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (!check_count("usual_head", count, 3) || !check_bytes(args[0]))
         return NULL;
     Bytes payload = (Bytes)PyBytes_AS_STRING(args[0]);
-    PyObject *head = head_of(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2]);
+    PyObject *head = head_of(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2], NULL);
     if (head == NULL && is_forgotten())
         Py_RETURN_NONE;
     return head;
@@ -419,6 +503,7 @@ PyDoc_STRVAR(usual_events_doc,
 static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     struct Shapes shapes;
+    struct Shared shared = {0};
     Py_ssize_t start, longest;
     if (!check_count("usual_events", count, 9) || !check_bytes(args[0]) || !check_bytes(args[3]) ||
         !read_position(args[1], PyBytes_GET_SIZE(args[0]), &start) ||
@@ -439,7 +524,7 @@ static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_
         if (object == NULL)
             break;
         Py_ssize_t size = stop - 4 - object;
-        PyObject *head = head_of(object, object + size, args[6], args[7]);
+        PyObject *head = head_of(object, object + size, args[6], args[7], &shared);
         if (head == NULL)
             break;
         PyObject *payload = PyBytes_FromStringAndSize((const char *)object, size);
@@ -447,6 +532,7 @@ static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_
             break;
         at = stop;
     }
+    forget_shared(&shared);
     return frames_until(frames, at - chunk);
 }
 

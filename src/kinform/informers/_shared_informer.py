@@ -87,7 +87,12 @@ class SharedIndexInformer(ObservedInformer[T]):
         check_plain("on_handler_error", on_handler_error)
         check_plain("transform", transform)
         if options is not None:
-            expect(options, ReflectorOptions, taker="options=", meant="kinform.ReflectorOptions")
+            expect(
+                options,
+                ReflectorOptions,
+                taker="options=",
+                meant="kinform.informers.ReflectorOptions",
+            )
         form, name = sources[0].form, name or sources[0].name
         metrics = guarded(metrics)
         resting = Handles(form)
@@ -290,6 +295,7 @@ class SharedIndexInformer(ObservedInformer[T]):
                     transform=self._transform,
                     known=self.indexer.table,
                     quarantine=self._quarantine,
+                    keeps_records=True,
                 ),
                 # After a restart: what handlers have heard must not be taken back.
                 resource_version=part.resource_version,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kinform.api import GVR
 from kinform.errors import ConfigError
@@ -20,8 +21,7 @@ T = TypeVar("T", bound=Handle)
 V = TypeVar("V", bound=Handle)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct, eq=False):
     """One informer, and the forms in which its objects are seen."""
 
     informer: SharedIndexInformer[Any]

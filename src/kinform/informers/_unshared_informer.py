@@ -79,7 +79,9 @@ class Informer(Generic[T]):
                 process=self._process,
                 queue=DeltaFIFO(known_objects=self.store, name=source.name),
                 full_resync_period=resync_period,
-                admission=Admission(source.form, transform=transform, known=self.store.table),
+                admission=Admission(
+                    source.form, transform=transform, known=self.store.table, keeps_records=True
+                ),
                 on_watch_error=on_watch_error,
                 options=options,
                 metrics=metrics,

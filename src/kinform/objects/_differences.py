@@ -7,7 +7,6 @@ whole list. Who sends it sees to it that it meets the very version that it was m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 from typing import Any
 
 import msgspec
@@ -32,6 +31,8 @@ def json_patch(before: Any, after: Any, path: str = "") -> Iterator[Operation]:
 
 
 def _list_patch(before: list[Any], after: list[Any], path: str) -> Iterator[Operation]:
+    from difflib import SequenceMatcher  # which few need, and every program would wait for
+
     matcher = SequenceMatcher(None, list(map(_who, before)), list(map(_who, after)), autojunk=False)
     # From the end, so that what is done does not move what is still to be done.
     for tag, start, stop, new_start, new_stop in reversed(matcher.get_opcodes()):

@@ -7,10 +7,11 @@ somebody asks for that one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal
+
+import msgspec
 
 Shape = Literal["one", "list", "map"]
 
@@ -25,8 +26,7 @@ SCALARS: dict[str, tuple[str, object]] = {
 """What compiled code calls them, and their zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(msgspec.Struct, frozen=True):
     """One field of a message.
 
     Attributes:

@@ -32,8 +32,10 @@ class OwnMessage:
     def read(self, payload: bytes) -> list[Any]:
         """The values of the fields, in their order. Raises what the parser raises."""
         usual = self._usual.parts(payload)
-        if usual is not None:
-            return usual
+        return self.parsed(payload) if usual is None else usual
+
+    def parsed(self, payload: bytes) -> list[Any]:
+        """The same, by the parser."""
         message = self._class.FromString(payload)
         return [_value(message, field) for field in self._fields]
 

@@ -5,9 +5,10 @@ A part that is a struct becomes a view, and all else what it would be inside of 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
+
+import msgspec
 
 from kinform._native import StructReader
 from kinform.objects import Model, PartGroup
@@ -74,5 +75,5 @@ def _field(message: str, json: str, hint: Any) -> ModelField | None:
         return None
     kind, way = found
     # A message that is empty is a part that has nothing in it, and not an absent one.
-    kind = replace(kind, is_pointer=kind.is_pointer or kind.is_message)
+    kind = msgspec.structs.replace(kind, is_pointer=kind.is_pointer or kind.is_message)
     return ModelField("part", hint, lambda: None, message, kind, way)

@@ -8,7 +8,6 @@ what is absent ("whole, protobuf" in benchmarks/bench_objects.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from keyword import iskeyword
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -33,8 +32,7 @@ _EITHER = "apiextensions/v1.JSONSchemaPropsOr"
 _SIMPLE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ModelField:
+class ModelField(msgspec.Struct, frozen=True):
     """One field of a model, and where a message has it.
 
     Attributes:

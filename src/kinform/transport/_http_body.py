@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from kinform._native import unchunked
@@ -40,8 +40,7 @@ class MalformedAnswerError(Exception):
     """What came is not HTTP. Never leaves the transport: its text does, in a TransportError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """Status and headers of an answer."""
 
     status: int

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class _Flight(Generic[T]):
+class _Flight(msgspec.Struct, Generic[T], eq=False):
     task: asyncio.Task[T]
     waiters: int = 0
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import pytest
 from msgspec.structs import replace
 
 from kinform import Client, new_informer
+from kinform._native import IS_COMPILED
 from kinform.informers import SharedIndexInformer
-from kinform.models.core.v1 import ConfigMap
+from kinform.models.core.v1 import ConfigMap, Pod
+from kinform.testing import ApiServer
 from kinform.transport import ClusterConfig, Request
 from tests.support.answers import Answer
 from tests.support.informer_sources import QUICK
@@ -82,6 +87,50 @@ async def test_a_poisoned_item_of_a_list_is_in_quarantine_and_the_others_are_the
         put_away = informer.quarantine["default/b"]
         assert (put_away.resource_version, put_away.payload) == ("9", bad)
         assert "ConfigMap 'default/b'" in str(put_away.error)
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="there is no compiled code here")
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_a_sync_needs_no_parser_where_there_is_compiled_code(streaming: bool) -> None:
+    """It would be 4 MB to each program, and a tenth of the time in which it starts."""
+    program = """
+import sys, kinform.blocking, kinform.informers
+from kinform.models.core.v1 import Pod
+kubeconfig, streaming = sys.argv[1:]
+options = kinform.informers.ReflectorOptions(streaming=streaming == "True")
+with kinform.blocking.Client.from_kubeconfig(kubeconfig) as client:
+    factory = kinform.blocking.SharedInformerFactory(client, options=options)
+    pods = factory.for_resource(Pod)
+    with factory:
+        factory.wait_for_cache_sync(timeout=30)
+        for pod in pods.lister.list():
+            record = pod.record
+            print(record.codec.name, pod.metadata.name, pod.status.phase, record.head.owner_uids)
+print([name for name in sys.modules if name.startswith("google.protobuf.descriptor")])
+"""
+    async with ApiServer() as server:
+        async with Client(server.config) as client:
+            await client.create(
+                Pod.from_dict(
+                    {
+                        "metadata": {
+                            "name": "a",
+                            "namespace": "default",
+                            "labels": {"app": "web"},
+                            "ownerReferences": [
+                                {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u"}
+                            ],
+                        },
+                        "spec": {"containers": [{"name": "c", "image": "i"}]},
+                    }
+                )
+            )
+        command = [sys.executable, "-c", program, str(server.kubeconfig()), str(streaming)]
+        done = await asyncio.to_thread(
+            subprocess.run, command, check=False, capture_output=True, text=True
+        )
+    assert done.stderr == ""
+    assert done.stdout == "protobuf a Pending ('u',)\n[]\n"
 
 
 async def test_a_poisoned_event_keeps_the_last_good_state_and_the_stream_goes_on() -> None:

@@ -8,6 +8,8 @@ from kinform.errors import DecodeError
 from kinform.protobuf import join_list, split_list, unwrap, wrap, write_event
 from tests.unit.protobuf.sample import config_map, envelope, event, list_of
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 def test_an_envelope_is_taken_off_and_put_on_as_go_does() -> None:
     body = envelope("v1", "ConfigMap", config_map("a"))

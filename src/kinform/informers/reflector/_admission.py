@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Container, Iterable
+from typing import Generic, Protocol, TypeVar, cast
 
 from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
@@ -45,6 +45,7 @@ class Admission(Generic[T]):
         known: What the store has already.
         quarantine: Where to put what cannot be read.
         expected_kind: Objects of another kind are left out.
+        keeps_records: Who is filled keeps records, and gets them: no views are made over them.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class Admission(Generic[T]):
         known: KnownRecords | None = None,
         quarantine: Quarantine | None = None,
         expected_kind: GVK | None = None,
+        keeps_records: bool = False,
     ) -> None:
-        self.form = form
+        self._form = form
+        self._keeps_records = keeps_records
         self._expected_kind = expected_kind
         self._steps = [self._step(each) for each in steps_of(transform)]
         self._known = known
@@ -79,14 +82,12 @@ class Admission(Generic[T]):
     def admit(self, record: Record) -> T | None:
         """The object for the store; ``None`` if it went to quarantine."""
         admitted = self._admitted(record)
-        return None if admitted is None else self.form.over(admitted)
+        if admitted is None or self._keeps_records:
+            return cast("T | None", admitted)
+        return self._form.over(admitted)
 
     def admit_listed(self, record: Record) -> Record | None:
-        """What the store is to keep of an object of a list, which may be known in this version.
-
-        No object yet: those of a list are made together, when it is complete, and so they leave
-        no holes in memory between all that stays.
-        """
+        """What is to be kept of an object of a list, which may be known in this very version."""
         known = self._known_version(record) if self._known or self._prepared else None
         if known is not None:
             self.quarantine.release(record.head.key)
@@ -108,6 +109,15 @@ class Admission(Generic[T]):
             return None
         self.quarantine.release(record.head.key)
         return admitted
+
+    def listed(self, records: Iterable[Record]) -> list[T]:
+        """The objects for the store, once a list is complete.
+
+        Not before: made together they leave no holes in memory between all that stays.
+        """
+        if self._keeps_records:
+            return cast("list[T]", list(records))
+        return self._form.over_all(records)
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
         """Put away bytes that are no object; the key under which they are."""
@@ -161,7 +171,7 @@ class Admission(Generic[T]):
 
     def _edited(self, record: Record, transform: Transform[T]) -> Record:
         """What a transform makes of an editable copy."""
-        editable = self.form.over(record).copy()
+        editable = self._form.over(record).copy()
         result = transform(editable)
         result = editable if result is None else result
         if not isinstance(result, Handle):

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from kinform.api import ListOptions
+from kinform.api import GVK, ListOptions
 from kinform.client import EventType, Frame
 from kinform.errors import ApiError, CacheError, DecodeError, ExpiredError
 from kinform.informers.reflector._admission import Admission
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Handle)
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 # A member of an enum is looked up in two steps, a global in one: this is once per object.
-_ADDED = EventType.ADDED
+_ADDED, _DELETED, _BOOKMARK = EventType.ADDED, EventType.DELETED, EventType.BOOKMARK
 _NOT_INITIAL = (EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
 
 # How many objects are taken in before others have their turn on the loop.
@@ -40,6 +40,8 @@ class Collecting(Generic[T]):
         self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
         self.is_late = False
+        # What was expected last: all of a list are of one kind.
+        self._kind: GVK | None = None
 
     def keep(self, record: Record) -> None:
         """Take it in.
@@ -78,21 +80,27 @@ class Collecting(Generic[T]):
         Returns how many frames were used, and the list's version if the end bookmark was the
         last of them.
         """
-        is_expected, keep = self._admission.is_expected, self.keep
+        keep = self.keep
         for position, frame in enumerate(batch, start=1):
             kind, record = frame.type, frame.record
             if kind is not _ADDED and kind in _NOT_INITIAL:
                 self.is_late = True
             if record is None:
                 self._refuse_event(frame)
-            elif kind is EventType.BOOKMARK:
+            elif kind is _BOOKMARK:
                 if _ends_initial_events(record):
                     return position, record.head.resource_version
-            elif kind is EventType.DELETED:
+            elif kind is _DELETED:
                 self._drop(record.head.key)
-            elif is_expected(record):
+            elif record.gvk is self._kind or self._is_expected(record):
                 keep(record)
         return len(batch), None
+
+    def _is_expected(self, record: Record) -> bool:
+        if not self._admission.is_expected(record):
+            return False
+        self._kind = record.gvk
+        return True
 
     def _refuse_event(self, frame: Frame) -> None:
         self.refuse(frame.error, frame.payload)
@@ -141,7 +149,7 @@ class Collecting(Generic[T]):
 
     async def _take_records(self, records: list[Record]) -> None:
         for number, record in enumerate(records, start=1):
-            if self._admission.is_expected(record):
+            if record.gvk is self._kind or self._is_expected(record):
                 self.keep(record)
             elif _is_table(record):
                 raise DecodeError("the server lists in tables, not in objects")

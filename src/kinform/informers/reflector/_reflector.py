@@ -358,7 +358,7 @@ class Reflector(Generic[T]):
         self, collecting: Collecting[T], version: str, mode: SyncMode, started: float
     ) -> None:
         records = collecting.records
-        objects = self._admission.form.over_all(records.values())
+        objects = self._admission.listed(records.values())
         try:
             if self._replace_keyed is None:
                 self._store.replace(objects, version)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -88,13 +87,12 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     errors: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class Vitals:
+class Vitals(msgspec.Struct, eq=False):
     """The running account. Written on the loop, read from anywhere: every field is one value."""
 
     clock: Callable[[], float] = time.monotonic
     phase: Phase = Phase.NEW
-    phase_since: float = field(default_factory=time.monotonic)
+    phase_since: float = msgspec.field(default_factory=time.monotonic)
     mode: SyncMode | None = None
     synced: bool = False
     resource_version: str = ""
@@ -108,8 +106,8 @@ class Vitals:
     error_at: float | None = None
     moved: bool = False  # whether an event or a bookmark came since the last complete list
     watch_opens: int = 0
-    relists: Counter[str] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)
+    relists: Counter[str] = msgspec.field(default_factory=Counter)
+    errors: Counter[str] = msgspec.field(default_factory=Counter)
 
     def enter(self, phase: Phase) -> None:
         if phase is not self.phase:

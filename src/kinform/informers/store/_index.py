@@ -87,9 +87,10 @@ class Index:
                 )
             return _without_frames(error)
 
-    def read_all(self, entries: Mapping[str, Entry]) -> dict[str, Reading]:
+    def read_all(self, entries: Mapping[str, Entry]) -> list[Reading]:
+        """Of each, in their order."""
         read = self.read
-        return {key: read(key, entry) for key, entry in entries.items()}
+        return [read(key, entry) for key, entry in entries.items()]
 
     def __contains__(self, key: str) -> bool:
         """Whether this key was looked at, with or without success."""
@@ -118,7 +119,7 @@ class Index:
         self._leave(self.buckets, key, each_value(self._values.pop(key, ())))
 
     def turn(
-        self, removed: Iterable[str], put: Mapping[str, Entry], readings: Mapping[str, Reading]
+        self, removed: Iterable[str], put: Mapping[str, Entry], readings: Iterable[Reading]
     ) -> None:
         """Many changes at once, in buckets that no reader has yet: ``buckets`` is another dict.
 
@@ -137,8 +138,8 @@ class Index:
             self.errors.pop(key, None)
             for value in each_value(self._values.pop(key, ())):
                 del bucket_of(value)[key]
-        for key, entry in put.items():
-            values = self._accept(key, readings[key])
+        for (key, entry), reading in zip(put.items(), readings, strict=True):
+            values = self._accept(key, reading)
             for value in _without(self._values.get(key, ()), values):
                 del bucket_of(value)[key]
             for value in each_value(values):

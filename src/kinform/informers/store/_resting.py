@@ -87,8 +87,10 @@ class Handles(Resting[H]):
             raise KeyFuncError(f"{obj!r} has no key; set metadata.name")
         return obj.key
 
-    def rest(self, obj: H) -> Record:
+    def rest(self, obj: H | Record) -> Record:
         """The record behind it; an editable object is written down as it is now."""
+        if isinstance(obj, Record):
+            return obj
         if (record := obj.record) is not None:
             return record
         try:

@@ -200,7 +200,7 @@ class Table:
         self,
         removed: Sequence[str],
         put: dict[str, Entry],
-        readings: Sequence[Mapping[str, Reading]],
+        readings: Sequence[Sequence[Reading]],
         resource_version: str,
     ) -> None:
         state = self._state
@@ -265,9 +265,9 @@ class Table:
         with self._lock:
             items = self._state.items
             for index, read in zip(indices, readings, strict=True):
-                for key, reading in read.items():
-                    if items.get(key) is known[key] and key not in index:
-                        index.put(key, known[key], reading)
+                for (key, entry), reading in zip(known.items(), read, strict=True):
+                    if items.get(key) is entry and key not in index:
+                        index.put(key, entry, reading)
             added = {index.name: index.buckets for index in indices}
             self._state.buckets = self._state.buckets | added
 
