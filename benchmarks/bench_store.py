@@ -10,7 +10,7 @@ import argparse
 import gc
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import cycle
 
@@ -26,7 +26,7 @@ from kinform.informers.store._table import Table
 from kinform.objects import JSON, Record, Unstructured
 
 Work = Callable[[], object]
-Relist = Mapping[str, Record]
+Relist = dict[str, Record]
 
 GROUP = 10  # objects that share a value of the index that is looked up
 

@@ -16,6 +16,9 @@ from benchmarks.servers import ROOT
 _REST = 0.05
 _LONGEST_UNREST = 15
 
+# Of so many figures none can be spared.
+_FEW = 5
+
 
 class UnequalWorkError(Exception):
     """The contenders were not all given the same objects."""
@@ -69,8 +72,8 @@ class Target:
         of: Whose figure ours is divided by.
         whose: Which contender it is for; left out, the first.
 
-    Several names stand for the mean of all that these did: for what does not depend on which of
-    them it was, and jumps too much for three rounds to say.
+    Several names stand for the mean of all that these did but the highest and the lowest: for what
+    does not depend on which of them it was, and jumps too much for the rounds of one to say.
     """
 
     text: str
@@ -89,6 +92,7 @@ class Scenario:
         repeats: How often each contender runs in one round.
         drive: Leads each contender through its phases; ``None`` if it only has to end.
         server_cpu: How much CPU the server has used so far, if that is to be known.
+        rounds: How many, unless somebody says otherwise.
     """
 
     name: str
@@ -99,6 +103,7 @@ class Scenario:
     repeats: int = 1
     drive: Callable[[Conversation], None] | None = None
     server_cpu: Callable[[], float] | None = None
+    rounds: int = 3
 
     @property
     def peers(self) -> Sequence[str]:
@@ -130,7 +135,7 @@ class Outcome:
         if isinstance(whose, str):
             return self.median(whose, metric)
         figures = [figure for name in whose for figure in self._figures(name, metric)]
-        return statistics.mean(figures) if figures else None
+        return statistics.mean(_without_extremes(figures)) if figures else None
 
     def _figures(self, contender: str, metric: Metric) -> list[float]:
         try:
@@ -139,8 +144,15 @@ class Outcome:
             return []  # this contender does not measure it
 
 
-def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:
+def _without_extremes(figures: list[float]) -> list[float]:
+    """All but the highest and the lowest, if enough are left: one of many is an accident."""
+    return sorted(figures)[1:-1] if len(figures) > _FEW else figures
+
+
+def hold(scenario: Scenario, *, rounds: int | None = None, peers: Peers) -> Outcome:
     """Let the contenders run, the order turned around from round to round.
+
+    So many rounds, or as many as the scenario has.
 
     Raises:
         ContenderFailedError: One failed.
@@ -148,6 +160,7 @@ def hold(scenario: Scenario, *, rounds: int, peers: Peers) -> Outcome:
     """
     able = [each for each in scenario.contenders if each.peer is None or each.peer in peers]
     records: dict[str, list[Record]] = {each.name: [] for each in able}
+    rounds = rounds or scenario.rounds
     for number in range(rounds):
         for contender in reversed(able) if number % 2 else able:
             if contender.at_most_rounds is not None and number >= contender.at_most_rounds:

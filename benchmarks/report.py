@@ -20,7 +20,8 @@ def table(outcome: Outcome) -> str:
     header = ["", *(cell for metric in scenario.metrics for cell in (metric.label, "ratio"))]
     rows = [header, *(_row(outcome, contender) for contender in scenario.contenders)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"{scenario.name}: {scenario.title}"]
+    rounds = max(map(len, outcome.records.values()), default=0) // scenario.repeats
+    lines = [f"{scenario.name}: {scenario.title}; rounds: {rounds}"]
     for first, *cells in rows:
         aligned = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         lines.append("  ".join((f"  {first.ljust(widths[0])}", *aligned)))

@@ -1,6 +1,6 @@
 """Options in, measured tables out: us beside the peers, in one run, each in a fresh process.
 
-    python benchmarks/run.py                           # everything, three rounds
+    python benchmarks/run.py                           # everything
     python benchmarks/run.py --only list --server=static --objects 5000
     python benchmarks/run.py --quick                   # a few seconds; the figures mean little
 
@@ -35,7 +35,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default=",".join(SCENARIOS), help="scenarios, with commas")
-    parser.add_argument("--rounds", type=int, help="default 3, or 1 with --quick")
+    parser.add_argument("--rounds", type=int, help="default 3, of initial syncs 5; 1 with --quick")
     parser.add_argument("--objects", type=int, help="pods to list; default 20000")
     parser.add_argument("--events", type=int, help="events to watch and decode; default 20000")
     parser.add_argument(
@@ -51,7 +51,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(SCENARIOS):
         parser.error(f"no scenario {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
-    options.rounds = options.rounds or (1 if options.quick else 3)
+    options.rounds = options.rounds or (1 if options.quick else None)
     options.objects = options.objects or (1000 if options.quick else 20_000)
     options.events = options.events or (500 if options.quick else 20_000)
     options.server = options.server or ("real" if real_is_available() else "static")
@@ -94,7 +94,7 @@ def main() -> int:
     kept = options.results / time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime())
     measured = document(outcomes, options=vars(options))
     kept.write_text(json.dumps(measured, indent=1, default=str))
-    print(f"median of {options.rounds} rounds; ratios are to the first row; kept in {kept}")
+    print(f"medians; ratios are to the first row; kept in {kept}")
     return 0
 
 

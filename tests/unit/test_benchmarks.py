@@ -132,7 +132,7 @@ def test_targets_beside_others_are_judged_by_share() -> None:
     ]
 
 
-def test_several_names_stand_for_the_mean_of_all_that_these_did() -> None:
+def test_several_names_stand_for_the_mean_of_all_but_the_extremes() -> None:
     figure = Metric("s", lambda record: float(record["s"]), 1)
     target = Target("half", figure, 0.5, of=("theirs", "absent"), whose=("ours", "others"))
     contenders = [Contender(name, None, "") for name in ("ours", "others", "theirs", "absent")]
@@ -143,6 +143,9 @@ def test_several_names_stand_for_the_mean_of_all_that_these_did() -> None:
         "theirs": [{"s": 10}, {"s": 2}],
         "absent": [{}],
     }
+    assert Outcome(scenario, records).reached(target) == 0.5
+    # Once of many times the server was busy with something else.
+    records["ours"] += [{"s": 1}, {"s": 100}, {"s": 3}, {"s": 3}]
     assert Outcome(scenario, records).reached(target) == 0.5
     unmeasured: dict[str, list[Record]] = {"ours": [{}], "theirs": [{"s": 1}]}
     assert Outcome(scenario, unmeasured).reached(target) is None

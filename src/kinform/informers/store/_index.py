@@ -116,7 +116,8 @@ class Index:
 
     def remove(self, key: str) -> None:
         self.errors.pop(key, None)
-        self._leave(self.buckets, key, each_value(self._values.pop(key, ())))
+        values = self._values.pop(key, ())
+        self._leave(self.buckets, key, (values,) if type(values) is str else values)
 
     def turn(
         self, removed: Iterable[str], put: Mapping[str, Entry], readings: Iterable[Reading]
@@ -140,9 +141,11 @@ class Index:
                 del bucket_of(value)[key]
         for (key, entry), reading in zip(put.items(), readings, strict=True):
             values = self._accept(key, reading)
-            for value in _without(self._values.get(key, ()), values):
-                del bucket_of(value)[key]
-            for value in each_value(values):
+            old = self._values.get(key)
+            if old and old != values:
+                for value in _without(old, values):
+                    del bucket_of(value)[key]
+            for value in (values,) if type(values) is str else values:
                 bucket_of(value)[key] = entry
             self._values[key] = values
         for value in own:
