@@ -6,7 +6,6 @@ be read by itself, if at all: so a list is cut without a look into any of its it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ from kinform._native import StructReader
 from kinform.protobuf._messages import SCALARS, FieldType, read_fields
 
 _SIZED = 2
+_BITS = (1 << 64) - 1
 
 
 class OwnMessage:
@@ -27,6 +27,7 @@ class OwnMessage:
         self._name = name
         self._text = fields
         self._fields = read_fields(fields.strip().splitlines(), "kinform")
+        self._tags = [_tag(field) for field in self._fields]
         self._usual = StructReader(None, tuple(_described(field) for field in self._fields))
 
     def read(self, payload: bytes) -> list[Any]:
@@ -40,12 +41,20 @@ class OwnMessage:
         return [_value(message, field) for field in self._fields]
 
     def write(self, *values: Any) -> bytes:
-        """The inverse of ``read``."""
-        return b"".join(
-            piece
-            for field, value in zip(self._fields, values, strict=True)
-            for piece in _written(field, value)
-        )
+        """The inverse of ``read``, in the order of the fields, as Go writes it."""
+        pieces: list[bytes] = []
+        for field, tag, value in zip(self._fields, self._tags, values, strict=True):
+            is_absent = value is None if field.is_pointer else not value
+            if is_absent:
+                continue
+            for each in value if field.shape == "list" else (value,):
+                pieces.append(tag)
+                if isinstance(each, int):
+                    pieces.append(_varint(each))
+                else:
+                    raw = each.encode() if isinstance(each, str) else each
+                    pieces += (_varint(len(raw)), raw)
+        return b"".join(pieces)
 
     @cached_property
     def _class(self) -> Any:
@@ -71,24 +80,13 @@ def _value(message: Any, field: FieldType) -> Any:
     return list(value) if field.shape == "list" else value
 
 
-def _written(field: FieldType, value: Any) -> Iterator[bytes]:
-    if field.shape == "list":
-        values = value
-    else:
-        is_there = value is not None if field.is_pointer else value
-        values = (value,) if is_there else ()
-    has_size = field.element in ("string", "bytes")
-    tag = _varint(field.number << 3 | (_SIZED if has_size else 0))
-    for each in values:
-        if has_size:
-            raw = each.encode() if isinstance(each, str) else each
-            yield from (tag, _varint(len(raw)), raw)
-        else:
-            yield from (tag, _varint(int(each)))
+def _tag(field: FieldType) -> bytes:
+    return _varint(field.number << 3 | (_SIZED if field.element in ("string", "bytes") else 0))
 
 
 def _varint(number: int) -> bytes:
     """Seven bits a byte, the lowest ones first."""
+    number &= _BITS
     if number < 0x80:
         return bytes((number,))
     found = bytearray()

@@ -127,7 +127,10 @@ def test_what_is_to_be_called_must_be_a_function(client: Client, option: str) ->
     [
         ({"default_resync": "often"}, "resync_period must be 0 .never. or more, not 'often'"),
         ({"custom_resync": 5}, "custom_resync= takes a dict by resource, not int"),
-        ({"options": {"page_size": 5}}, r"options= takes kinform\.ReflectorOptions, not dict"),
+        (
+            {"options": {"page_size": 5}},
+            r"options= takes kinform\.informers\.ReflectorOptions, not dict",
+        ),
     ],
 )
 def test_an_option_that_cannot_be_meant_is_named(
