@@ -17,7 +17,7 @@ _REST = 0.05
 _LONGEST_UNREST = 15
 
 # Of so many figures none can be spared.
-_FEW = 5
+_FEW = 3
 
 
 class UnequalWorkError(Exception):
@@ -160,7 +160,7 @@ def hold(scenario: Scenario, *, rounds: int | None = None, peers: Peers) -> Outc
     """
     able = [each for each in scenario.contenders if each.peer is None or each.peer in peers]
     records: dict[str, list[Record]] = {each.name: [] for each in able}
-    rounds = rounds or scenario.rounds
+    rounds = scenario.rounds if rounds is None else rounds
     for number in range(rounds):
         for contender in reversed(able) if number % 2 else able:
             if contender.at_most_rounds is not None and number >= contender.at_most_rounds:

@@ -48,10 +48,11 @@ trees: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "namespace": st.sampled_from(["", "n1", "n2"]),
         "name": st.sampled_from(["a", "b", "c"]),
         "uid": st.sampled_from(["u1", "u2"]),
-        "app": st.sampled_from(["web", "db", "bad", None]),
+        # An empty value is one like any other, and so is one that is part of another.
+        "app": st.sampled_from(["web", "w", "", "bad", None]),
         "owners": st.lists(st.sampled_from(["o1", "o2"]), max_size=3),
         "nodes": st.one_of(
-            st.none(), st.just({}), st.lists(st.sampled_from(["x", "y", "z"]), max_size=3)
+            st.none(), st.just({}), st.lists(st.sampled_from(["x", "xy", ""]), max_size=3)
         ),
     }
 )

@@ -26,7 +26,7 @@ ROOMS = [
 ]
 
 
-_NAMES = re.compile(r"\bkinform(?:\.[a-z_]+)*\.[A-Z][A-Za-z]+")
+_NAMES = re.compile(r"\bkinform(?:\.[a-z0-9_]+)*\.[A-Z][A-Za-z0-9]+")
 
 
 @pytest.fixture(params=ROOMS)

@@ -11,6 +11,8 @@
 
 #include "_wire.h"
 
+#include <time.h>
+
 /* -- arguments --------------------------------------------------------------------------------- */
 
 static int check_count(const char *name, Py_ssize_t given, Py_ssize_t wanted)
@@ -178,7 +180,8 @@ static int is_text(PyObject *text, Bytes at, Py_ssize_t size)
            memcmp(PyUnicode_1BYTE_DATA(text), at, (size_t)size) == 0;
 }
 
-/* The text that the last object had, if it is the same. NULL with an error. */
+/* The same text for all who say it, as long as no other one falls into its place. NULL with an
+   error. */
 static PyObject *shared_text(struct Shared *shared, Bytes at, Py_ssize_t size)
 {
     uint32_t hash = 2166136261u;
@@ -219,7 +222,7 @@ static int add_label(PyObject **labels, PyObject **last, struct Shared *shared, 
     return is_added;
 }
 
-/* Where the owners are. Nobody has more of them than this. */
+/* Where the owners are. Hardly anybody has as many: more are left to Python. */
 #define MOST_OWNERS 8
 
 struct Owners {
@@ -272,10 +275,37 @@ static PyObject *shared_owners(struct Shared *shared, struct Owners *owners, PyO
     return made;
 }
 
+#ifdef _WIN32
+#define IN_UTC(seconds, parts) (gmtime_s(parts, seconds) == 0)
+#else
+#define IN_UTC(seconds, parts) (gmtime_r(seconds, parts) != NULL)
+#endif
+#define YEAR_10000 253402300800u
+
+/* The time in a message, as JSON has it. NULL if it is not usual, or with an error. */
+static PyObject *moment_of(Bytes at, Bytes end)
+{
+    uint64_t seconds, nanoseconds;
+    struct tm parts;
+    char text[sizeof "2006-01-02T15:04:05Z"];
+    if (at == end || *at != 0x08 || (at = read_number(at + 1, end, &seconds)) == NULL)
+        return NULL;
+    if (at < end && (*at != 0x10 || (at = read_number(at + 1, end, &nanoseconds)) == NULL))
+        return NULL;
+    if (at != end || seconds == 0 || seconds >= YEAR_10000)
+        return NULL;
+    time_t moment = (time_t)seconds;
+    if ((uint64_t)moment != seconds || !IN_UTC(&moment, &parts) ||
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) != sizeof text - 1)
+        return NULL;
+    return PyUnicode_FromString(text);
+}
+
 enum { NAME, NAMESPACE, UID, VERSION, TEXTS };
 
 struct Metadata {
     PyObject *texts[TEXTS];
+    PyObject *deleted_at;
     uint64_t generation;
     PyObject *labels;
     PyObject *last_label; /* borrowed from the labels */
@@ -296,6 +326,13 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
                 return 0;
             continue;
         }
+        if (tag == 0x50) { /* deletionGracePeriodSeconds */
+            uint64_t period;
+            at = read_number(at, end, &period);
+            if (at == NULL)
+                return 0;
+            continue;
+        }
         if (tag == 0x8A) { /* managedFields, which has two bytes */
             if (at == end || *at++ != 0x01)
                 return 0;
@@ -310,6 +347,11 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
         case 0x32: text = VERSION; break;
         case 0x5A:
             if (!add_label(&metadata->labels, &metadata->last_label, metadata->shared, at, size))
+                return 0;
+            break;
+        case 0x4A:
+            if (metadata->deleted_at != NULL ||
+                (metadata->deleted_at = moment_of(at, at + size)) == NULL)
                 return 0;
             break;
         case 0x6A:
@@ -354,7 +396,7 @@ static PyObject *make_head(struct Metadata *metadata, PyObject *head_class, PyOb
     for (int text = 0; text < TEXTS; text++)
         fields[text] = metadata->texts[text] == NULL ? empty : metadata->texts[text];
     fields[TEXTS] = generation;
-    fields[TEXTS + 1] = Py_None; /* what is being deleted is not usual */
+    fields[TEXTS + 1] = metadata->deleted_at == NULL ? Py_None : metadata->deleted_at;
     fields[TEXTS + 2] = metadata->labels == NULL ? Py_None : metadata->labels;
     fields[TEXTS + 3] = owners == NULL ? Py_None : owners;
     head = PyObject_Vectorcall(head_class, fields, TEXTS + 4, NULL);
@@ -384,6 +426,7 @@ static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *ow
         head = make_head(&metadata, head_class, owners_of);
     for (int text = 0; text < TEXTS; text++)
         Py_XDECREF(metadata.texts[text]);
+    Py_XDECREF(metadata.deleted_at);
     Py_XDECREF(metadata.labels);
     return head;
 }

@@ -122,9 +122,11 @@ class _Processing(Generic[T]):
         self.update = queue.update
         self.delete = queue.delete
         self.replace = queue.replace
-        self.replace_keyed = queue.replace_keyed
         self.resync = queue.resync
         self.bookmark = queue.bookmark
+
+    def replace_keyed(self, objects: dict[str, T], resource_version: str) -> None:
+        self._queue.replace_keyed(objects, resource_version)
 
     def put_all(self, deltas: list[Delta[T]]) -> bool:
         """Process these events; whether that is done without waiting for anybody."""

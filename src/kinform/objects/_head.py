@@ -59,7 +59,10 @@ class Head(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def memory(self) -> int:
-        """Bytes held by the head: itself, its strings, its containers."""
+        """Bytes held by the head: itself, its strings, its containers.
+
+        What objects that came together have in common is counted with each of them.
+        """
         size = sys.getsizeof
         texts = (self.name, self.namespace, self.uid, self.resource_version)
         total = size(self) + sum(size(text) for text in texts if text)

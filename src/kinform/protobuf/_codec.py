@@ -31,7 +31,7 @@ from kinform.protobuf._trees import part_of, tree_of
 from kinform.protobuf._values import MALFORMED
 from kinform.protobuf._writing import message_bytes
 
-_ONLY_METADATA = OwnMessage("OnlyMetadata", "metadata 1 bytes -")
+_ONLY_METADATA = OwnMessage("OnlyMetadata", "metadata 1 []bytes -")
 
 
 @cache

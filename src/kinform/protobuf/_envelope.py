@@ -7,23 +7,23 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform.errors import DecodeError
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._own import OwnMessage, joined
 
 MAGIC = b"k8s\0"
 
 _ENVELOPE = OwnMessage(
     "Unknown",
     """
-    typeMeta 1 *bytes -
+    typeMeta 1 []bytes -
     raw 2 bytes -
     contentEncoding 3 *string -
     contentType 4 *string -
     """,
 )
 _KIND = OwnMessage("TypeMeta", "apiVersion 1 string -\n kind 2 string -")
-_EVENT = OwnMessage("WatchEvent", "type 1 string -\n object 2 bytes -")
+_EVENT = OwnMessage("WatchEvent", "type 1 string -\n object 2 []bytes -")
 _RAW = OwnMessage("RawExtension", "raw 1 bytes -")
-_LIST = OwnMessage("List", "metadata 1 *bytes -\n items 2 []bytes -")
+_LIST = OwnMessage("List", "metadata 1 []bytes -\n items 2 []bytes -")
 _LIST_METADATA = OwnMessage(
     "ListMeta",
     """
@@ -68,13 +68,13 @@ def _opened(body: bytes) -> tuple[bytes, bytes]:
             f"it is {content_type or 'something'} inside of protobuf "
             f"({encoding or 'not encoded'}), which is not understood"
         )
-    return type_meta or b"", raw
+    return joined(type_meta), raw
 
 
 def wrap(api_version: str, kind: str, raw: bytes) -> bytes:
     """The inverse of ``unwrap``."""
     # Go writes the last two, empty or not.
-    return MAGIC + _ENVELOPE.write(_KIND.write(api_version, kind), raw, "", "")
+    return MAGIC + _ENVELOPE.write([_KIND.write(api_version, kind)], raw, "", "")
 
 
 class ListBody(NamedTuple):
@@ -94,7 +94,7 @@ def split_list(raw: bytes) -> ListBody:
     """
     try:
         metadata, items = _LIST.read(raw)
-        version, continue_token, remaining = _LIST_METADATA.read(metadata or b"")
+        version, continue_token, remaining = _LIST_METADATA.read(joined(metadata))
         return ListBody(version, continue_token, remaining, items)
     except _MALFORMED as error:
         raise DecodeError(f"it does not decode as a list: {error}") from error
@@ -108,7 +108,7 @@ def join_list(
 ) -> bytes:
     """The inverse of ``split_list``."""
     metadata = _LIST_METADATA.write(resource_version, continue_token, remaining_item_count)
-    return _LIST.write(metadata, items)
+    return _LIST.write([metadata], items)
 
 
 def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
@@ -119,7 +119,7 @@ def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
     """
     try:
         said, wrapped = _EVENT.read(frame)
-        (body,) = _RAW.read(wrapped)
+        (body,) = _RAW.read(joined(wrapped))
         return said, *_opened(body)
     except _MALFORMED as error:
         raise DecodeError(f"it does not decode as an event: {error}") from error
@@ -140,5 +140,5 @@ def read_kind(type_meta: bytes) -> tuple[str, str]:
 
 def write_event(type: str, body: bytes) -> bytes:
     """The inverse of ``read_event``, with the length in front."""
-    frame = _EVENT.write(type, _RAW.write(body))
+    frame = _EVENT.write(type, [_RAW.write(body)])
     return len(frame).to_bytes(4, "big") + frame

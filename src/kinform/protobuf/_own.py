@@ -1,7 +1,8 @@
 """Messages of our own, which declare only what we want to see of others.
 
-Whatever else is in a message is skipped. What is inside of another message is declared as bytes, to
-be read by itself, if at all: so a list is cut without a look into any of its items.
+Whatever else is in a message is skipped. What is inside of another message is declared as a list of
+bytes, to be read by itself, if at all: so a list is cut without a look into any of its items. A
+message that comes in several pieces is what these are together (``joined``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from kinform._native import StructReader
 from kinform.protobuf._messages import SCALARS, FieldType, read_fields
 
-_SIZED = 2
+_WIRE_TYPES = {"string": 2, "bytes": 2, "bool": 0, "int32": 0, "int64": 0}
 _BITS = (1 << 64) - 1
 
 
@@ -64,6 +65,11 @@ class OwnMessage:
         return own_classes({self._name: self._text})[self._name]
 
 
+def joined(pieces: list[bytes]) -> bytes:
+    """A message, of which there are so many pieces: nearly always one."""
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 def _described(field: FieldType) -> tuple[Any, ...]:
     """As a StructReader wants it."""
     kind, zero = SCALARS[field.element]
@@ -81,7 +87,7 @@ def _value(message: Any, field: FieldType) -> Any:
 
 
 def _tag(field: FieldType) -> bytes:
-    return _varint(field.number << 3 | (_SIZED if field.element in ("string", "bytes") else 0))
+    return _varint(field.number << 3 | _WIRE_TYPES[field.element])
 
 
 def _varint(number: int) -> bytes:

@@ -25,6 +25,7 @@ _SCALARS = {
 _pool = descriptor_pool.DescriptorPool()
 _loading = RLock()
 _loaded: set[str] = set()
+_own: dict[str, Mapping[str, tuple[FieldType, ...]]] = {}
 
 
 def message_class(message: str) -> Any:
@@ -47,9 +48,12 @@ def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
     }
     with _loading:
         # A pool takes a message once, and several threads may be the first to ask for it.
-        if package not in _loaded:
-            _loaded.add(package)
+        known = _own.get(package)
+        if known is None:
             _put_into_pool(package, described, is_strict=True)
+            _own[package] = described
+        elif known != described:
+            raise ValueError(f"there are two different messages {package}; give one another name")
     return {name: _class(f"{package}.{name}") for name in messages}
 
 
@@ -62,7 +66,12 @@ def _load(package: str) -> None:
     if package in _loaded:
         return
     _loaded.add(package)
-    _put_into_pool(package, {name: fields_of(f"{package}.{name}") for name in messages_of(package)})
+    try:
+        messages = {name: fields_of(f"{package}.{name}") for name in messages_of(package)}
+        _put_into_pool(package, messages)
+    except BaseException:  # an interruption; then it is loaded when it is asked for again
+        _loaded.discard(package)
+        raise
 
 
 def _put_into_pool(

@@ -51,6 +51,24 @@ def pods() -> Indexer[Unstructured]:
     return Indexer(indexers={"node": field_index("spec.nodeName")})
 
 
+@pytest.mark.parametrize(("before", "after"), [("", "n1"), ("n12", "n1"), ("n1", "n12"), ("a", "")])
+@pytest.mark.parametrize("by", ["update", "replace", "write"])
+def test_an_object_that_moves_is_found_in_one_place(before: str, after: str, by: str) -> None:
+    """A pod that waits for its node is under none, which is a value like any other."""
+    pods: Indexer[Unstructured] = Indexer(indexers={"node": lambda pod: pod["spec"]["nodeName"]})
+    pods.add(pod("a", before))
+    if by == "update":
+        pods.update(pod("a", after))
+    elif by == "replace":
+        pods.replace([pod("a", after)])
+    else:
+        pods.apply([Write(pod("a", after))])
+    assert pods.index_keys("node", before) == []
+    assert pods.index_keys("node", after) == ["default/a"]
+    pods.delete(pod("a", after))
+    assert list(pods.index_values("node")) == []
+
+
 def test_objects_are_found_under_their_values(pods: Indexer[Unstructured]) -> None:
     pods.add(pod("a", "n1"))
     pods.add(pod("b", "n2"))

@@ -105,7 +105,9 @@ with kinform.blocking.Client.from_kubeconfig(kubeconfig) as client:
         factory.wait_for_cache_sync(timeout=30)
         for pod in pods.lister.list():
             record = pod.record
-            print(record.codec.name, pod.metadata.name, pod.status.phase, record.head.owner_uids)
+            head = record.head
+            print(record.codec.name, pod.metadata.name, pod.status.phase, head.owner_uids)
+            assert head.deletion_timestamp, head
 print([name for name in sys.modules if name.startswith("google.protobuf.descriptor")])
 """
     async with ApiServer() as server:
@@ -115,6 +117,7 @@ print([name for name in sys.modules if name.startswith("google.protobuf.descript
                     {
                         "metadata": {
                             "name": "a",
+                            "finalizers": ["kinform.dev/stay"],
                             "namespace": "default",
                             "labels": {"app": "web"},
                             "ownerReferences": [
@@ -125,6 +128,8 @@ print([name for name in sys.modules if name.startswith("google.protobuf.descript
                     }
                 )
             )
+            # It stays, and says since when it should be gone.
+            await client.delete(Pod, "a", namespace="default")
         command = [sys.executable, "-c", program, str(server.kubeconfig()), str(streaming)]
         done = await asyncio.to_thread(
             subprocess.run, command, check=False, capture_output=True, text=True

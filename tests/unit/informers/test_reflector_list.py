@@ -21,6 +21,7 @@ from kinform.errors import (
     UnauthorizedError,
 )
 from kinform.informers import (
+    DeltaFIFO,
     Phase,
     ReflectorOptions,
     Store,
@@ -268,6 +269,48 @@ async def test_a_table_is_no_list_of_objects() -> None:
         await asyncio.sleep(5)
         assert contents(store) == {"b": "1"}
         assert reflector.status().errors == {"DecodeError": 1}
+
+
+@virtual_time
+@pytest.mark.parametrize("target", [Store, DeltaFIFO])
+async def test_an_object_without_a_name_is_not_kept_and_told_of(target: Any) -> None:
+    script = ScriptedSource().lists(page(pod(""), pod("b")), page(pod("b")))
+    store = target()
+    heard: list[WatchFailure] = []
+    async with reflecting(script, store, on_watch_error=heard.append) as reflector:
+        await asyncio.sleep(5)
+        assert reflector.status().synced
+    assert script.trace == ["list 0", "list 0", "watch 10"]
+    assert str(heard[0].error).endswith(
+        ": a Pod of the list came without a name; nothing can be kept so"
+    )
+    assert str(heard[0].error).startswith(reflector.name)
+
+
+@virtual_time
+async def test_a_target_with_a_replace_of_its_own_is_asked() -> None:
+    seen: list[str] = []
+
+    class Mine(DeltaFIFO[Unstructured]):
+        def replace(self, objects: Any, resource_version: str = "") -> None:
+            seen.extend(each.name for each in objects)
+
+    class Before:
+        """Stands before a queue, and hands on what it does not know."""
+
+        def __init__(self) -> None:
+            self._queue = DeltaFIFO[Unstructured]()
+
+        def replace(self, objects: Any, resource_version: str = "") -> None:
+            seen.extend(each.name for each in objects)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._queue, name)
+
+    for store in (Mine(), Before()):
+        async with reflecting(ScriptedSource().lists(page(pod("a"))).watches([STAY]), store):
+            await asyncio.sleep(1)
+    assert seen == ["a", "a"]
 
 
 @virtual_time

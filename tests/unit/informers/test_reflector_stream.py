@@ -75,6 +75,55 @@ async def test_a_stream_is_tried_first_and_goes_on_as_the_watch() -> None:
 
 
 @virtual_time
+async def test_an_object_without_a_name_in_a_stream_is_not_kept_and_told_of() -> None:
+    script = streaming().watches(
+        [("ADDED", pod("")), end_bookmark("9"), STAY],
+        [("ADDED", pod("a")), end_bookmark("9"), STAY],
+    )
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(5)
+        assert contents(store) == {"a": "1"}
+        found = reflector.status()
+    assert found.errors == {"CacheError": 1}
+    assert "a Pod of the list came without a name" in str(found.last_error)
+
+
+@virtual_time
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        pytest.param({"k8s.io/initial-events-end": "true", "x": None}, id="a null"),
+        pytest.param({"k8s.io/initial-events-end": "true", "x": 1}, id="a number"),
+    ],
+)
+async def test_the_end_is_known_whatever_else_is_noted_beside_it(
+    annotations: dict[str, object],
+) -> None:
+    kind, body = end_bookmark("9")
+    body["metadata"]["annotations"] = annotations
+    script = streaming().watches([("ADDED", pod("a")), (kind, body), STAY])
+    async with reflecting(script) as reflector:
+        await asyncio.sleep(1)
+        assert reflector.status().synced
+        assert reflector.status().errors == {}
+
+
+@virtual_time
+@pytest.mark.parametrize("annotations", [None, [], {}, {"k8s.io/initial-events-end": True}])
+async def test_a_bookmark_that_does_not_say_so_is_not_the_end(annotations: object) -> None:
+    kind, body = end_bookmark("8")
+    body["metadata"]["annotations"] = annotations
+    script = streaming().watches([("ADDED", pod("a")), (kind, body), 1.0, end_bookmark("9"), STAY])
+    async with reflecting(script) as reflector:
+        await asyncio.sleep(0.5)
+        assert not reflector.status().synced
+        await asyncio.sleep(1)
+        assert reflector.last_sync_resource_version == "9"
+        assert reflector.status().errors == {}
+
+
+@virtual_time
 async def test_the_store_sees_nothing_of_a_stream_before_it_is_complete() -> None:
     script = streaming().watches([("ADDED", pod("a")), 20.0, end_bookmark("9"), STAY])
     store = Store()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kinform.errors import DecodeError
-from kinform.protobuf import join_list, split_list, unwrap, wrap, write_event
-from tests.unit.protobuf.sample import config_map, envelope, event, list_of
+from kinform.protobuf import join_list, read_event, split_list, unwrap, wrap, write_event
+from tests.unit.protobuf.sample import config_map, envelope, event, list_of, put
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -51,3 +51,14 @@ def test_a_list_is_cut_without_looking_into_its_items() -> None:
 def test_a_list_that_is_cut_off_is_refused(raw: bytes) -> None:
     with pytest.raises(DecodeError, match="does not decode as a list"):
         split_list(raw)
+
+
+def test_a_message_that_comes_in_pieces_is_what_these_are_together() -> None:
+    """Nobody writes it so; but this is what protobuf means by it."""
+    kind = put(1, put(1, "v1")) + put(1, put(2, "ConfigMap"))
+    assert unwrap(b"k8s\0" + kind + put(2, b"raw")) == ("v1", "ConfigMap", b"raw")
+    cut = split_list(put(1, put(2, "77")) + put(2, b"item") + put(1, put(3, "more")))
+    assert cut == ("77", "more", None, [b"item"])
+    body = envelope("v1", "ConfigMap", config_map("a"))
+    frame = put(1, "ADDED") + put(2, put(1, body)) + put(2, b"")
+    assert read_event(frame)[2] == config_map("a")

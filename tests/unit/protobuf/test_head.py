@@ -17,6 +17,7 @@ from kinform.objects import Head
 from kinform.protobuf import _head, codec_for, owners_of
 from kinform.protobuf._head import parsed_head
 from tests.support.breaking import broken
+from tests.unit.protobuf.sample import put
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -79,7 +80,7 @@ def _outcome(read: Callable[[bytes], Head], payload: bytes) -> object:
         return read(payload)
     except DecodeError as error:
         return type(error.__cause__)
-    except (MalformedError, ValueError) as error:
+    except (MalformedError, ValueError, OverflowError) as error:
         return type(error)
 
 
@@ -104,6 +105,12 @@ def test_what_a_server_writes_is_read_without_the_parser(
         pytest.param(_object(_field(1, "node-1"), _field(8, b"")), id="cluster-wide"),
         pytest.param(_object(_field(1, "n" * 200), _field(8, b"")), id="a long name"),
         pytest.param(_object(_field(1, "n"), _field(7, 1000), _field(8, b"")), id="generation"),
+        pytest.param(_object(_field(1, "n"), _field(9, _field(1, 1) + _field(2, 0))), id="1970"),
+        pytest.param(
+            _object(_field(1, "n"), _field(9, _field(1, 1_700_000_000)), _field(10, 30)),
+            id="being deleted",
+        ),
+        pytest.param(_object(_field(9, _field(1, 253_402_300_799))), id="the last second of 9999"),
         pytest.param(_object(_field(1, "n"), _field(14, "finalizer")), id="a finalizer"),
         pytest.param(_object(_label("a" * 130, "v" * 130)), id="a long label"),
         pytest.param(_object(_field(6, "1"), _field(1, "n")), id="fields in another order"),
@@ -163,6 +170,15 @@ def test_whatever_is_in_it(
         payload = _object(*fields, rest=_field(2, b"spec"))
         assert read_head(payload) == parsed_head(payload)
         assert list(read_head(payload).labels) == sorted(labels)
+
+
+@given(seconds=st.integers(-(1 << 40), 1 << 62), nanos=st.none() | st.integers(0, 999_999_999))
+def test_when_it_was_deleted_is_told_as_the_parser_tells_it(
+    seconds: int, nanos: int | None
+) -> None:
+    moment = put(1, seconds) + (b"" if nanos is None else put(2, nanos))
+    payload = _object(_field(1, "n"), _field(9, moment))
+    assert _outcome(read_head, payload) == _outcome(parsed_head, payload)
 
 
 @given(seed=st.integers(0, 1 << 32))

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError as MalformedError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinform.protobuf import _parser
 from kinform.protobuf._own import OwnMessage
 from tests.support.breaking import broken
 from tests.unit.protobuf.sample import put
@@ -89,3 +90,35 @@ def test_absent_is_zero_or_nothing() -> None:
     assert MESSAGE.write("", b"", "", 0, False, [b""]) == put(4, "") + put(7, 0) + put(8, 0) + put(
         20, b""
     )
+
+
+def test_an_interruption_while_it_is_made_ready_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    message = OwnMessage("Interrupted", "name 1 string -")
+    with monkeypatch.context() as patch:
+        patch.setattr(_parser, "_put_into_pool", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            message.parsed(put(1, "a"))
+        patch.setattr(_parser, "_loaded", set[str]())
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                _parser.message_class("core/v1.Pod")
+    assert message.parsed(put(1, "a")) == ["a"]
+    assert _parser.message_class("core/v1.Pod") is not None
+
+
+def _interrupt(*anything: object, **more: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_one_name_is_for_one_message() -> None:
+    assert OwnMessage("Named", "name 1 string -").parsed(b"") == [""]
+    assert OwnMessage("Named", "name 1 string -").parsed(b"") == [""]
+    with pytest.raises(ValueError, match="two different messages kinform/Named"):
+        OwnMessage("Named", "other 2 string -").parsed(b"")
+
+
+def test_what_cannot_be_written_is_not_declared() -> None:
+    with pytest.raises(KeyError, match="float64"):
+        OwnMessage("Weighed", "weight 1 float64 -")

@@ -118,8 +118,11 @@ class DeltaFIFO(Generic[T]):
         self._replace({key_of(obj): obj for obj in objects}, resource_version)
 
     def replace_keyed(self, objects: dict[str, T], resource_version: str = "") -> None:
-        """The same, by namespace and name. A queue with a ``key_func`` asks that."""
-        if self._has_own_keys:
+        """The same, by namespace and name, in a dict that is the queue's from now on.
+
+        A queue with a ``key_func`` asks that, and one with a ``replace`` of its own goes by it.
+        """
+        if self._has_own_keys or type(self).replace is not DeltaFIFO.replace:
             self.replace(objects.values(), resource_version)
         else:
             self._replace(objects, resource_version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from typing import Generic, Protocol, TypeVar, cast
 
 from kinform.api import GVK
@@ -110,14 +110,14 @@ class Admission(Generic[T]):
         self.quarantine.release(record.head.key)
         return admitted
 
-    def listed(self, records: Iterable[Record]) -> list[T]:
-        """The objects for the store, once a list is complete.
+    def listed(self, records: dict[str, Record]) -> dict[str, T]:
+        """The objects for the store, by key, once a list is complete.
 
         Not before: made together they leave no holes in memory between all that stays.
         """
         if self._keeps_records:
-            return cast("list[T]", list(records))
-        return self._form.over_all(records)
+            return cast("dict[str, T]", records)
+        return dict(zip(records, self._form.over_all(records.values()), strict=True))
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
         """Put away bytes that are no object; the key under which they are."""

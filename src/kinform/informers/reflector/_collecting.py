@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Generic, TypeVar
-
-import msgspec
+from typing import Any, Generic, TypeVar
 
 from kinform.api import GVK, ListOptions
 from kinform.client import EventType, Frame
@@ -29,13 +27,18 @@ _SLICE = 100
 class Collecting(Generic[T]):
     """A list in the making. No store sees it before it is complete.
 
+    Args:
+        name: Whose list it is, for errors.
+        admission: Decides what becomes of each record.
+
     Attributes:
         records: What has come so far, by key.
         unreadable: The keys of what has come and could not be read.
         is_late: A stream tells of changes already, so all there was has come.
     """
 
-    def __init__(self, admission: Admission[T]) -> None:
+    def __init__(self, name: str, admission: Admission[T]) -> None:
+        self._name = name
         self._admission = admission
         self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
@@ -50,7 +53,10 @@ class Collecting(Generic[T]):
             CacheError: It has no name.
         """
         if not record.head.name:
-            raise CacheError("an object of the list came without a name; nothing can be kept so")
+            raise CacheError(
+                f"{self._name}: a {record.gvk.kind} of the list came without a name; "
+                "nothing can be kept so"
+            )
         key = record.head.key
         admitted = self._admission.admit_listed(record)
         if admitted is None:
@@ -170,7 +176,7 @@ class Listed:
 class _Annotated(Model):
     """As much of an object's metadata as is to be known of a bookmark."""
 
-    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: Any = None  # whatever it is, it is no reason to give the list up
 
 
 _METADATA = Part[_Annotated]("metadata", _Annotated).alone
@@ -180,7 +186,8 @@ def _ends_initial_events(bookmark: Record) -> bool:
     # As metadata alone: what the rest of such an object is made of need not be known yet.
     codec, payload = bookmark.codec.keep_metadata(bookmark.payload)
     (metadata,) = codec.decode_parts(payload, _METADATA)
-    return metadata is not None and metadata.annotations.get(INITIAL_EVENTS_END) == "true"
+    annotations = None if metadata is None else metadata.annotations
+    return isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"
 
 
 def _is_table(record: Record) -> bool:

@@ -140,8 +140,11 @@ class Reflector(Generic[T]):
 
         self._room: Callable[[], Any] | None = getattr(store, "room", None)
         self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
-        self._replace_keyed: Callable[[dict[str, T], str], object] | None = getattr(
-            store, "replace_keyed", None
+        # Only if it has one itself: who stands before a queue with a ``replace`` of his own, and
+        # hands on what he does not know, is to be asked.
+        has_own = hasattr(type(store), "replace_keyed")
+        self._replace_keyed: Callable[[dict[str, T], str], object] | None = (
+            getattr(store, "replace_keyed", None) if has_own else None
         )
 
         self._vitals = Vitals(resource_version=resource_version)
@@ -280,7 +283,7 @@ class Reflector(Generic[T]):
             )
         )
         started = self._vitals.clock()
-        collecting = Collecting(self._admission)
+        collecting = Collecting(self.name, self._admission)
         version: str | None = None
         deadline = math.inf
 
@@ -319,11 +322,11 @@ class Reflector(Generic[T]):
         if version not in FROM_ANYWHERE and options.limit:
             # With a limit a bare version would mean "exactly", and not "at least".
             options = options.replace(resource_version_match="NotOlderThan")
-        collecting = Collecting(self._admission)
+        collecting = Collecting(self.name, self._admission)
         listed = await collecting.take_pages(self._source, options)
         if listed is None:
             # The server forgot the version between two pages. In one request nothing can change.
-            collecting = Collecting(self._admission)
+            collecting = Collecting(self.name, self._admission)
             options = options.replace(limit=None, resource_version_match="")
             listed = await collecting.take_pages(self._source, options)
             if listed is None:
@@ -357,13 +360,12 @@ class Reflector(Generic[T]):
     def _replace(
         self, collecting: Collecting[T], version: str, mode: SyncMode, started: float
     ) -> None:
-        records = collecting.records
-        objects = self._admission.listed(records.values())
+        objects = self._admission.listed(collecting.records)
         try:
             if self._replace_keyed is None:
-                self._store.replace(objects, version)
+                self._store.replace(list(objects.values()), version)
             else:
-                self._replace_keyed(dict(zip(records, objects, strict=True)), version)
+                self._replace_keyed(objects, version)
         except Exception as error:  # the store may be anybody's
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
         self._admission.list_finished(collecting.unreadable, namespace=self._source.namespace)

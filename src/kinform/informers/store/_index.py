@@ -74,7 +74,8 @@ class Index:
                 return said
             if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
                 return said[0]
-            return self._checked(said)
+            values = self._checked(said)
+            return values[0] if len(values) == 1 else values
         except Exception as error:
             if not self._has_warned:
                 self._has_warned = True
@@ -105,7 +106,7 @@ class Index:
         buckets = self.buckets
         old = self._values.get(key)
         self._values[key] = values
-        if old and old != values:
+        if old is not None and old != values:
             self._leave(buckets, key, _without(old, values))
         for value in (values,) if type(values) is str else values:
             bucket = buckets.get(value)
@@ -142,7 +143,7 @@ class Index:
         for (key, entry), reading in zip(put.items(), readings, strict=True):
             values = self._accept(key, reading)
             old = self._values.get(key)
-            if old and old != values:
+            if old is not None and old != values:
                 for value in _without(old, values):
                     del bucket_of(value)[key]
             for value in (values,) if type(values) is str else values:

@@ -46,7 +46,9 @@ class Resting(Protocol[T]):
         """
         ...
 
-    def rest(self, obj: T) -> Entry: ...
+    def rest(self, obj: T | Entry) -> Entry:
+        """What is kept of it. What rests already is kept as it is."""
+        ...
 
     def wake(self, entry: Entry) -> T: ...
 
@@ -88,7 +90,7 @@ class Handles(Resting[H]):
         return obj.key
 
     def rest(self, obj: H | Record) -> Record:
-        """The record behind it; an editable object is written down as it is now."""
+        """The record behind it, or itself; an editable object is written down as it is now."""
         if isinstance(obj, Record):
             return obj
         if (record := obj.record) is not None:
