@@ -285,14 +285,10 @@ static PyObject *shared_owners(struct Shared *shared, struct Owners *owners, PyO
 /* The time in a message, as JSON has it. NULL if it is not usual, or with an error. */
 static PyObject *moment_of(Bytes at, Bytes end)
 {
-    uint64_t seconds, nanoseconds;
+    uint64_t seconds;
     struct tm parts;
     char text[sizeof "2006-01-02T15:04:05Z"];
-    if (at == end || *at != 0x08 || (at = read_number(at + 1, end, &seconds)) == NULL)
-        return NULL;
-    if (at < end && (*at != 0x10 || (at = read_number(at + 1, end, &nanoseconds)) == NULL))
-        return NULL;
-    if (at != end || seconds == 0 || seconds >= YEAR_10000)
+    if (!read_seconds(at, end, &seconds) || seconds >= YEAR_10000)
         return NULL;
     time_t moment = (time_t)seconds;
     if ((uint64_t)moment != seconds || !IN_UTC(&moment, &parts) ||

@@ -190,14 +190,10 @@ static PyObject *bytes_at(Bytes at, Py_ssize_t size)
 
 static PyObject *time_at(PyObject *moment, Bytes at, Bytes end)
 {
-    uint64_t seconds, nanoseconds;
+    uint64_t seconds;
     if (at == end) /* Go's zero */
         Py_RETURN_NONE;
-    if (*at != 0x08 || (at = read_number(at + 1, end, &seconds)) == NULL)
-        return NULL;
-    if (at < end && (*at != 0x10 || (at = read_number(at + 1, end, &nanoseconds)) == NULL))
-        return NULL;
-    if (at != end || seconds == 0 || seconds > INT64_MAX)
+    if (!read_seconds(at, end, &seconds))
         return NULL;
     return call(moment, PyLong_FromUnsignedLongLong(seconds));
 }

@@ -90,4 +90,16 @@ static inline Bytes read_last(Bytes at, Bytes end, unsigned char tag)
     return at != NULL && end - at == size ? at : NULL;
 }
 
+/* The seconds after 1970 in the message of a time, as servers write it: whole ones, and nanoseconds
+   that nobody shows. 0 if it is not usual. */
+static inline int read_seconds(Bytes at, Bytes end, uint64_t *seconds)
+{
+    uint64_t nanoseconds;
+    if (at == end || *at != 0x08 || (at = read_number(at + 1, end, seconds)) == NULL)
+        return 0;
+    if (at < end && (*at != 0x10 || (at = read_number(at + 1, end, &nanoseconds)) == NULL))
+        return 0;
+    return at == end && *seconds > 0 && *seconds <= INT64_MAX;
+}
+
 #endif

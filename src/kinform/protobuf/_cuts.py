@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from kinform.protobuf._messages import FieldType, fields_of
+from kinform.protobuf._messages import FieldType, fields_of, own_classes
 
 _METADATA = "meta/v1.ObjectMeta"
 _VARINTS = frozenset({"bool", "int32", "int64"})
@@ -40,9 +40,6 @@ def _cutter(declared: tuple[FieldType, ...]) -> Callable[[bytes], bytes]:
     names = [field.proto for field in declared]
     suffix = "_".join(names)
     lines = (f"{field.proto} {field.number} {_loosely(field)} -" for field in declared)
-    # Not before it is needed: it loads the parser.
-    from kinform.protobuf._parser import own_classes
-
     ours = own_classes(
         {f"Gone_{suffix}": "\n".join(lines), f"Cut_{suffix}": f"metadata 1 Gone_{suffix} -"}
     )

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import usual_head
 from kinform.objects import Head, OwnerUid
+from kinform.protobuf._messages import own_classes
 from kinform.protobuf._own import OwnMessage
 from kinform.protobuf._values import time_text
 
@@ -70,7 +71,4 @@ def owners_of(*references: bytes) -> tuple[OwnerUid, ...]:
 
 @cache
 def _parse() -> Any:
-    # Not before it is needed: it loads the parser.
-    from kinform.protobuf._parser import own_classes
-
     return own_classes(_HEAD)["HeadObject"].FromString

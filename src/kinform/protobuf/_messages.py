@@ -79,9 +79,23 @@ def fields_by_json(message: str) -> Mapping[str, tuple[FieldType, tuple[str, ...
 @cache
 def class_of(message: str) -> Any:
     """The parser's class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
-    # Loaded with the first: most programs read only what compiled code reads, and the parser
+    return _parser().message_class(message)
+
+
+def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
+    """Classes for messages of our own, which declare only what we want to see of others.
+
+    They are written as the generated lists are: by the name of each, its fields, one a line. What
+    is no UTF-8 in a text of theirs does not parse; in one of the others it comes as bytes.
+    """
+    classes: Mapping[str, Any] = _parser().own_classes(messages)
+    return classes
+
+
+def _parser() -> Any:
+    # Loaded when it is needed: most programs read only what compiled code reads, and the parser
     # would be 4 MB to them, and a tenth of the time in which they start.
-    return import_module("kinform.protobuf._parser").message_class(message)
+    return import_module("kinform.protobuf._parser")
 
 
 def has_message(message: str) -> bool:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from kinform._native import StructReader
-from kinform.protobuf._messages import SCALARS, FieldType, read_fields
+from kinform.protobuf._messages import SCALARS, FieldType, own_classes, read_fields
 
 _WIRE_TYPES = {"string": 2, "bytes": 2, "bool": 0, "int32": 0, "int64": 0}
 _BITS = (1 << 64) - 1
@@ -59,9 +59,6 @@ class OwnMessage:
 
     @cached_property
     def _class(self) -> Any:
-        # Not before it is needed: it loads the parser.
-        from kinform.protobuf._parser import own_classes
-
         return own_classes({self._name: self._text})[self._name]
 
 

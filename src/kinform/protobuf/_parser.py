@@ -37,11 +37,7 @@ def message_class(message: str) -> Any:
 
 
 def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
-    """Classes for messages of our own, which declare only what we want to see of others.
-
-    They are written as the generated lists are: by the name of each, its fields, one a line. What
-    is no UTF-8 in a text of theirs does not parse; in one of the others it comes as bytes.
-    """
+    """Classes for messages of our own. Raises ValueError if a name is another one's already."""
     package = f"kinform/{'_'.join(messages)}"
     described = {
         name: read_fields(text.strip().splitlines(), package) for name, text in messages.items()

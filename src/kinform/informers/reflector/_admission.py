@@ -46,6 +46,10 @@ class Admission(Generic[T]):
         quarantine: Where to put what cannot be read.
         expected_kind: Objects of another kind are left out.
         keeps_records: Who is filled keeps records, and gets them: no views are made over them.
+
+    Attributes:
+        last_expected: The kind that was expected last. A stream says the same one with every
+            event, and whoever looks here first need not ask.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Admission(Generic[T]):
         self._form = form
         self._keeps_records = keeps_records
         self._expected_kind = expected_kind
+        self.last_expected: GVK | None = None
         self._steps = [self._step(each) for each in steps_of(transform)]
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
@@ -75,7 +80,9 @@ class Admission(Generic[T]):
             expected = gvk == self._expected_kind
         else:
             expected = gvk.kind != "Table" or gvk.group != "meta.k8s.io"
-        if not expected:
+        if expected:
+            self.last_expected = gvk
+        else:
             logger.warning("left out %r, for it is a %s", record.head.key, gvk)
         return expected
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Generic, TypeVar
 
-from kinform.api import GVK, ListOptions
+from kinform.api import ListOptions
 from kinform.client import EventType, Frame
 from kinform.errors import ApiError, CacheError, DecodeError, ExpiredError
 from kinform.informers.reflector._admission import Admission
@@ -43,8 +43,6 @@ class Collecting(Generic[T]):
         self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
         self.is_late = False
-        # What was expected last: all of a list are of one kind.
-        self._kind: GVK | None = None
 
     def keep(self, record: Record) -> None:
         """Take it in.
@@ -86,7 +84,7 @@ class Collecting(Generic[T]):
         Returns how many frames were used, and the list's version if the end bookmark was the
         last of them.
         """
-        keep = self.keep
+        admission, keep = self._admission, self.keep
         for position, frame in enumerate(batch, start=1):
             kind, record = frame.type, frame.record
             if kind is not _ADDED and kind in _NOT_INITIAL:
@@ -98,15 +96,9 @@ class Collecting(Generic[T]):
                     return position, record.head.resource_version
             elif kind is _DELETED:
                 self._drop(record.head.key)
-            elif record.gvk is self._kind or self._is_expected(record):
+            elif record.gvk is admission.last_expected or admission.is_expected(record):
                 keep(record)
         return len(batch), None
-
-    def _is_expected(self, record: Record) -> bool:
-        if not self._admission.is_expected(record):
-            return False
-        self._kind = record.gvk
-        return True
 
     def _refuse_event(self, frame: Frame) -> None:
         self.refuse(frame.error, frame.payload)
@@ -155,7 +147,7 @@ class Collecting(Generic[T]):
 
     async def _take_records(self, records: list[Record]) -> None:
         for number, record in enumerate(records, start=1):
-            if record.gvk is self._kind or self._is_expected(record):
+            if self._admission.is_expected(record):
                 self.keep(record)
             elif _is_table(record):
                 raise DecodeError("the server lists in tables, not in objects")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kinform.api import GVK, compare_resource_versions
+from kinform.api import compare_resource_versions
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
 from kinform.informers._changes import DeletedObject
@@ -43,8 +43,6 @@ class Taking(Generic[T]):
         self._admit = admission.admit
         self._admission = admission
         self._vitals = vitals
-        # What was expected last: a stream says its kind with every event.
-        self._kind: GVK | None = None
         self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
         # A queue that nobody empties after each batch says nothing: then it is waited for.
         self._put_all: Callable[[list[Delta[T]]], bool | None] = getattr(
@@ -59,7 +57,7 @@ class Taking(Generic[T]):
 
         What comes before something that is refused is applied: it is not sent again.
         """
-        vitals = self._vitals
+        vitals, admission = self._vitals, self._admission
         try:
             for frame in batch:
                 record = frame.record
@@ -69,7 +67,7 @@ class Taking(Generic[T]):
                     version = record.head.resource_version
                     if frame.type is _BOOKMARK:
                         self._take_bookmark(version, watch)
-                    elif record.gvk is self._kind or self._is_expected(record):
+                    elif record.gvk is admission.last_expected or self._is_expected(record):
                         vitals.event_at = vitals.contact_at
                         self._take_object(frame.type, record, watch)
                 watch.events += 1
@@ -87,11 +85,10 @@ class Taking(Generic[T]):
         return self._flush()
 
     def _is_expected(self, record: Record) -> bool:
-        if not self._admission.is_expected(record):
+        is_expected = self._admission.is_expected(record)
+        if not is_expected:
             self._come_to(record.head.resource_version)
-            return False
-        self._kind = record.gvk
-        return True
+        return is_expected
 
     def _take_object(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
         if kind is _ADDED:
