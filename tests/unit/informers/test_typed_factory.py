@@ -33,6 +33,7 @@ from kinform.models.meta import v1 as meta_v1
 from kinform.objects import Model, Part, PartialObjectMetadata, TypedObject, Unstructured
 from kinform.testing import ApiServer
 from tests.support.config_maps import MAPS, config_map
+from tests.support.definitions import definition
 from tests.support.informer_sources import QUICK, Notes
 
 PODS = GVR("", "v1", "pods")
@@ -77,22 +78,6 @@ class Clock(
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ClockSpec] = Part("spec", ClockSpec, ClockSpec)
-
-
-def definition(plural: str, kind: str, group: str = CLOCKS.group) -> dict[str, Any]:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
-            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
@@ -374,7 +359,7 @@ def test_the_class_of_another_resource_is_refused(factory: SharedInformerFactory
 async def test_kinds_without_a_model_are_seen_without_one(
     kinform_api: ApiServer, factory: SharedInformerFactory
 ) -> None:
-    kinform_api.create(definition("gears", "Gear"))
+    kinform_api.create(definition("gears", "Gear", CLOCKS.group))
     kinform_api.create(
         {"apiVersion": "clocks.example.com/v1", "kind": "Gear", "metadata": {"name": "a"}, "n": 3}
     )
@@ -387,7 +372,7 @@ async def test_kinds_without_a_model_are_seen_without_one(
 async def test_a_class_of_ones_own_is_as_good_as_a_built_in_one(
     kinform_api: ApiServer, factory: SharedInformerFactory
 ) -> None:
-    kinform_api.create(definition("clocks", "Clock"))
+    kinform_api.create(definition("clocks", "Clock", CLOCKS.group))
     clock = {"apiVersion": "clocks.example.com/v1", "kind": "Clock", "metadata": {"name": "a"}}
     kinform_api.create({**clock, "spec": {"zone": "UTC"}})
     clocks = factory.for_model(Clock)
@@ -405,7 +390,7 @@ async def test_a_class_of_ones_own_is_as_good_as_a_built_in_one(
 async def test_object_or_metadata_is_typed_where_there_is_a_model_and_asks_for_metadata_elsewhere(
     kinform_api: ApiServer, factory: SharedInformerFactory
 ) -> None:
-    kinform_api.create(definition("gears", "Gear"))
+    kinform_api.create(definition("gears", "Gear", CLOCKS.group))
     gear = {"apiVersion": "clocks.example.com/v1", "kind": "Gear", "metadata": {"name": "a"}}
     kinform_api.create({**gear, "spec": {"teeth": 12}})
     kinform_api.create(config_map("a"))
