@@ -5,7 +5,9 @@
     ├─ DiscoveryError                     the server's API surface could not be read
     │  └─ NoMatchError                    no such kind or resource; names the nearest ones
     ├─ TransportError                     no answer: refused, reset, timed out, TLS
-    │  └─ ResponseTooLargeError           the answer is larger than we agreed to hold
+    │  ├─ ResponseTooLargeError           the answer is larger than we agreed to hold
+    │  ├─ TruncatedResponseError          the answer broke off before its end
+    │  └─ SourceError                     a list or watch callable of your own raised
     ├─ ApiError                           the server answered, and said no
     │  ├─ BadRequestError           400
     │  ├─ UnauthorizedError         401
@@ -85,10 +87,12 @@ __all__ = [
     "ServerError",
     "ServerTimeoutError",
     "ServiceUnavailableError",
+    "SourceError",
     "StateError",
     "TooManyRequestsError",
     "TransformError",
     "TransportError",
+    "TruncatedResponseError",
     "UnauthorizedError",
     "UnknownIndexError",
     "UnsupportedMediaTypeError",
@@ -121,6 +125,14 @@ class TransportError(KinformError):
 
 class ResponseTooLargeError(TransportError):
     """The answer is larger than the limit it was read with."""
+
+
+class TruncatedResponseError(TransportError):
+    """The connection was lost, or the time was up, in the middle of an answer."""
+
+
+class SourceError(TransportError):
+    """A list or watch callable of your own raised what is not of kinform; it is the cause."""
 
 
 class ApiError(KinformError):

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any
 
 from kinform.api import ListOptions
-from kinform.informers import ListWatch
+from kinform.informers import Backoff, ListWatch
 from kinform.objects import Unstructured
 from tests.support.answers import pod, status
 from tests.support.running import Runs
@@ -85,6 +85,29 @@ def list_ends(rv: str) -> Event:
 def error(code: int, reason: str = "", message: str = "", **more: Any) -> Event:
     """A refusal inside a stream."""
     return "ERROR", status(code, reason, message, **more)
+
+
+class ExactBackoff(Backoff):
+    """Delays without jitter: ``base``, twice that, and so on up to ``cap``; and a record of them.
+
+    Attributes:
+        delays: The delays that were asked for.
+    """
+
+    def __init__(self, base: float, *, cap: float) -> None:
+        super().__init__(base, cap=cap)
+        self._exact = self._first = base
+        self._last = cap
+        self.delays: list[float] = []
+
+    def next(self, *, patience: float = 1.0, at_least: float | None = None) -> float:
+        delay = max(self._exact * patience, at_least or 0.0)
+        self._exact = min(self._exact * 2, self._last)
+        self.delays.append(delay)
+        return delay
+
+    def reset(self) -> None:
+        self._exact = self._first
 
 
 @dataclass(frozen=True)

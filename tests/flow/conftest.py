@@ -28,4 +28,4 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kinform.informers.reflector._reflector._FIRST_SILENCE", 0.2)
     monkeypatch.setattr("kinform.informers.reflector._reflector._NEXT_SILENCE", 0.2)
     monkeypatch.setattr("kinform.informers.reflector._recovery._LONGEST_RETRY_AFTER", 0.02)
-    monkeypatch.setattr("kinform.informers.reflector._open_watch.Cadence._FLOOR", 0.1)
+    monkeypatch.setattr("kinform.informers.reflector._silence_limit.MEANINGFUL_SILENCE", 0.1)

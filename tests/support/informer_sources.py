@@ -19,7 +19,9 @@ from kinform.informers import (
 from kinform.objects import Unstructured
 from tests.support.answers import pod, pod_list, status
 
-QUICK = ReflectorOptions(backoff=lambda: Backoff(0.01, cap=0.05))
+QUICK = ReflectorOptions(
+    backoff=lambda: Backoff(0.01, cap=0.05), reconnect_backoff=lambda: Backoff(0.01, cap=0.05)
+)
 
 
 class LoggedSource:

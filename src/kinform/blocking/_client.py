@@ -25,6 +25,7 @@ class ClientOptions(TypedDict, total=False):
     max_body_size: int
     timeout: float | None
     wire_format: WireFormat
+    watch_latency: float
     loop: LoopThread | None
 
 

@@ -87,6 +87,11 @@ class Reflector(Runs, Generic[T]):
         return self._reflector.last_sync_resource_version
 
     @property
+    def staleness(self) -> float | None:
+        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        return self._reflector.staleness
+
+    @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
         """Objects that the server has and that could not be read or transformed."""
         return self._reflector.quarantine

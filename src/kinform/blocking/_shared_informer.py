@@ -133,6 +133,7 @@ class SharedIndexInformer(Runs, Generic[T]):
     last_sync_resource_version = Window[str]()
     namespaces = Window[tuple[str, ...]]()
     quarantine = Window[Mapping[str, QuarantinedObject]]()
+    staleness = Window[float | None]()
 
     events = door_to(AsyncInformer[T].events, EventStream[T])
     add_event_handler = passage(AsyncInformer[T].add_event_handler)

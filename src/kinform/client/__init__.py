@@ -26,6 +26,7 @@ from kinform.client._keywords import (
 )
 from kinform.client._lists import ObjectList, Undecodable
 from kinform.client._negotiation import WireFormat
+from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
 from kinform.client._typed_verbs import MetadataVerbs
@@ -53,6 +54,7 @@ __all__ = [
     "PatchKeywords",
     "PatchType",
     "Propagation",
+    "Reachability",
     "Resource",
     "ResourceOrModel",
     "Undecodable",

@@ -17,6 +17,9 @@ from kinform.errors import ConfigError, DecodeError, InvalidNameError
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.transport import AiohttpTransport, ClusterConfig, Request, Transport
 
+# An informer that is later than this on purpose is not what anybody wants.
+_LONGEST_LATENCY = 1.0
+
 
 class Client(Writing):
     """Talks to one cluster. Safe for any number of concurrent calls on one event loop.
@@ -39,6 +42,8 @@ class Client(Writing):
         wire_format: What to ask servers for. ``auto``: protobuf for typed objects and metadata,
             where the server has it, and JSON for the rest; ``json`` for everything; ``protobuf``
             also for ``Unstructured`` objects of kinds that have a model.
+        watch_latency: How many seconds a change may wait to be read together with those after it,
+            when hundreds a second come. With 0.004 each costs about half the CPU; 0 reads at once.
 
     Raises:
         ConfigError: An option makes no sense.
@@ -54,6 +59,7 @@ class Client(Writing):
         max_body_size: int = 1 << 30,
         timeout: float | None = 120.0,
         wire_format: WireFormat = "auto",
+        watch_latency: float = 0.0,
     ) -> None:
         expect(
             config,
@@ -62,9 +68,13 @@ class Client(Writing):
             meant="a kinform.ClusterConfig",
             way_out="Client.from_env() and Client.from_kubeconfig() find one",
         )
-        _check_options(page_size, max_retries, max_body_size, timeout)
+        _check_options(page_size, max_retries, max_body_size, timeout, watch_latency)
         self.config = config
-        self._transport = transport if transport is not None else AiohttpTransport(config)
+        self._transport = (
+            transport
+            if transport is not None
+            else AiohttpTransport(config, watch_latency=watch_latency)
+        )
         exchange = Exchange(
             self._transport, max_retries=max_retries, max_body_size=max_body_size, timeout=timeout
         )
@@ -179,7 +189,11 @@ class Client(Writing):
 
 
 def _check_options(
-    page_size: int, max_retries: int, max_body_size: int, timeout: float | None
+    page_size: int,
+    max_retries: int,
+    max_body_size: int,
+    timeout: float | None,
+    watch_latency: float,
 ) -> None:
     if not _is_number(page_size) or page_size < 1:
         raise ConfigError(f"page_size must be at least 1, not {page_size!r}")
@@ -189,6 +203,11 @@ def _check_options(
         raise ConfigError(f"max_body_size must be at least 1 byte, not {max_body_size!r}")
     if timeout is not None and (not _is_number(timeout) or not timeout > 0):
         raise ConfigError(f"timeout must be above 0, not {timeout!r}; None turns it off")
+    if not _is_number(watch_latency) or not 0 <= watch_latency <= _LONGEST_LATENCY:
+        raise ConfigError(
+            f"watch_latency must be between 0 and {_LONGEST_LATENCY:g} seconds, "
+            f"not {watch_latency!r}"
+        )
 
 
 def _is_number(given: object) -> bool:

@@ -7,8 +7,14 @@ import logging
 
 import msgspec
 
+from kinform.client._reachability import Reachability
 from kinform.client._status import error_from_response
-from kinform.errors import ApiError, ResponseTooLargeError, TransportError
+from kinform.errors import (
+    ApiError,
+    ResponseTooLargeError,
+    TransportError,
+    TruncatedResponseError,
+)
 from kinform.transport import Request, Response, Transport
 
 logger = logging.getLogger("kinform.client")
@@ -26,6 +32,9 @@ class Exchange:
         max_retries: How often a request is sent again after an answer that says when.
         max_body_size: The largest body, and the longest line of a watch, that is accepted.
         timeout: Seconds for one request and its whole answer; for a watch until it is open.
+
+    Attributes:
+        reachability: What the informers of this client know together about its server.
     """
 
     def __init__(
@@ -35,6 +44,7 @@ class Exchange:
         self._max_retries = max_retries
         self.max_body_size = max_body_size
         self._timeout = timeout
+        self.reachability = Reachability()
 
     async def fetch(self, request: Request, *, retry: bool = True) -> tuple[Response, bytes]:
         """The answer and its whole body.
@@ -43,7 +53,8 @@ class Exchange:
 
         Raises:
             ApiError: The server refused.
-            TransportError: No answer, or not all of it.
+            TruncatedResponseError: The answer broke off before its end.
+            TransportError: No answer.
         """
         request = msgspec.structs.replace(request, total_timeout=self._timeout)
         response = await self.open(request, retry=retry)
@@ -53,6 +64,8 @@ class Exchange:
             raise ResponseTooLargeError(
                 f"{error}; list in pages, or raise max_body_size"
             ) from error
+        except TransportError as error:
+            raise TruncatedResponseError(str(error)) from error.__cause__
         finally:
             await response.close()
 

@@ -26,6 +26,7 @@ from kinform.client._exchange import Exchange
 from kinform.client._expecting import expect
 from kinform.client._lists import ObjectList, read_list
 from kinform.client._negotiation import Negotiation
+from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resolver, Resource, shown
 from kinform.client._watch import Watch
 from kinform.errors import (
@@ -71,6 +72,11 @@ class Verbs(Generic[T]):
     def form(self) -> type[T]:
         """What objects come out as."""
         return self._form
+
+    @property
+    def reachability(self) -> Reachability:
+        """What the informers of this client know together about its server."""
+        return self._exchange.reachability
 
     # -- reading -----------------------------------------------------------------------------
 

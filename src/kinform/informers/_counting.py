@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kinform.informers._changes import Change, ChangeType
 from kinform.informers.store._resting import Entry
@@ -37,6 +37,9 @@ class Counting:
         metrics.queue_depth(self._informer, queue_depth)
         metrics.store_changed(self._informer, len(table), self._bytes, table.resource_version)
         metrics.advanced(self._informer, table.resource_version)
+
+    def started(self, staleness: Callable[[], float | None]) -> None:
+        self._metrics.informer_started(self._informer, staleness)
 
     def stopped(self) -> None:
         self._metrics.informer_stopped(self._informer)

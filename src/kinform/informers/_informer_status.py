@@ -125,6 +125,15 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
         return _most([part.list_age for part in self.parts.values()])
 
     @property
+    def staleness(self) -> float | None:
+        """Seconds since it was last known to be current; ``None`` before the first list.
+
+        While a watch is open: since its last event or bookmark. Of several namespaces: the one
+        that has waited longest.
+        """
+        return _most([part.staleness for part in self.parts.values()])
+
+    @property
     def contact_age(self) -> float | None:
         """Seconds since the server gave a sign: of the part that has waited longest."""
         return _most([part.contact_age for part in self.parts.values()])

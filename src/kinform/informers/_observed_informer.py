@@ -124,15 +124,24 @@ class ObservedInformer(Running, Generic[T]):
         )
 
     def is_fresh(self, max_age: float) -> bool:
-        """Whether it runs, has synced, and the server gave a sign within ``max_age`` seconds.
+        """Whether it runs, has synced, and was known to be current within ``max_age`` seconds.
 
-        A sign is an event, a bookmark (about one a minute, where the server sends them), a list or
-        an opened watch: ``is_fresh(180)`` serves as a liveness check.
+        An idle server sends a bookmark about once a minute, so ``max_age`` is best 120 or more.
         """
-        if not (self.is_running and self.has_synced):
-            return False
-        ages = [part.status().contact_age for part in self._parts]
-        return all(age is not None and age <= max_age for age in ages)
+        staleness = self.staleness
+        return self.is_running and staleness is not None and staleness <= max_age
+
+    @property
+    def staleness(self) -> float | None:
+        """Seconds since the store was last known to be current; ``None`` before the first sync.
+
+        While a watch is open: since its last event or bookmark. While it is not: since it was
+        lost. Of several namespaces: the one that has waited longest. Any thread.
+        """
+        if not self.has_synced:
+            return None
+        ages = [part.staleness() for part in self._parts]
+        return None if None in ages else max(age for age in ages if age is not None)
 
     def __repr__(self) -> str:
         return (

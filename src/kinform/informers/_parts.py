@@ -39,6 +39,9 @@ class Part(Generic[T]):
     def name(self) -> str:
         return self.source.namespace or ""
 
+    def staleness(self) -> float | None:
+        return self.controller.reflector.staleness if self.controller else None
+
     def status(self) -> ReflectorStatus:
         return self.controller.reflector.status() if self.controller else Vitals().status()
 

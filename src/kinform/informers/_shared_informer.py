@@ -264,6 +264,7 @@ class SharedIndexInformer(ObservedInformer[T]):
 
     async def _live(self) -> None:
         logger.debug("%s starts", self.name)
+        self._counting.started(lambda: self.staleness)
         self._dispatcher.start()
         try:
             async with asyncio.TaskGroup() as group:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -12,6 +13,13 @@ class Metrics(Protocol):
     events: they must be short, must not block, and must not raise. Inherit from ``NoMetrics``
     to take only some of them.
     """
+
+    def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None:
+        """There is such an informer now.
+
+        ``staleness()`` is the seconds since it was last known to be current, ``None`` before its
+        first sync; it may be called at any time, from any thread.
+        """
 
     def list_finished(self, informer: str, duration: float, items: int) -> None:
         """A list was read to its end, in pages or as the beginning of a stream."""
@@ -56,6 +64,7 @@ class Metrics(Protocol):
 class NoMetrics:
     """Counts nothing, and costs no more than the calls. Inherit to count some of it."""
 
+    def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None: ...
     def list_finished(self, informer: str, duration: float, items: int) -> None: ...
     def watch_opened(self, informer: str) -> None: ...
     def watch_closed(self, informer: str, duration: float, events: int, short: bool) -> None: ...

@@ -90,6 +90,11 @@ class Collectors:
         )
         self.objects = self._new(Gauge, "kinform_informer_objects", "Objects in the store")
         self.bytes = self._new(Gauge, "kinform_informer_bytes", "Bytes of objects in the store")
+        self.staleness = self._new(
+            Gauge,
+            "kinform_informer_staleness_seconds",
+            "Seconds since the store was last known to be current",
+        )
 
     def _make_handler(self) -> None:
         self.pending = self._new(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,13 @@ class PrometheusMetrics:
         self._collectors = collectors_of(registry)
         self._informers: dict[str, _Informer] = {}
         self._handlers: dict[tuple[str, str], _Handler] = {}
+
+    def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None:
+        def seconds() -> float:
+            known = staleness()
+            return math.nan if known is None else known
+
+        self._collectors.staleness.labels(informer).set_function(seconds)
 
     def list_finished(self, informer: str, duration: float, items: int) -> None:
         collectors = self._collectors
@@ -90,6 +99,7 @@ class PrometheusMetrics:
             collectors.store_version,
             collectors.objects,
             collectors.bytes,
+            collectors.staleness,
         ):
             _drop(gauge, informer)
         for owner, handler in list(self._handlers):

@@ -15,6 +15,7 @@ from kinform.transport._credentials import (
 from kinform.transport._exec_plugin import ExecPlugin
 from kinform.transport._impersonation import Impersonation
 from kinform.transport._pem import CertificatePair, PemSource
+from kinform.transport._rate_limit import TokenBucket
 
 __all__ = [
     "AiohttpTransport",
@@ -31,6 +32,7 @@ __all__ = [
     "Request",
     "Response",
     "StaticToken",
+    "TokenBucket",
     "TokenFile",
     "Transport",
 ]

@@ -44,10 +44,15 @@ class AiohttpTransport:
 
     A 401 makes it refresh the credentials and try once more. Certificates that change on disk
     count for new connections; running streams keep theirs.
+
+    Args:
+        config: Where the cluster is and who is asking.
+        watch_latency: See ``kinform.Client``.
     """
 
-    def __init__(self, config: ClusterConfig) -> None:
+    def __init__(self, config: ClusterConfig, *, watch_latency: float = 0.0) -> None:
         self._config = config
+        self._watch_latency = watch_latency
         self._credentials = config.credentials
         self._secure = config.server.startswith("https:")
         self._tls = TlsContexts(
@@ -180,6 +185,7 @@ class AiohttpTransport:
                         headers=exchange.headers,
                         context=exchange.context,
                         server_hostname=exchange.server_hostname,
+                        latency=self._watch_latency,
                     )
                 finally:
                     self._opening.discard(patience)

@@ -59,12 +59,15 @@ class HttpStream(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
-    def pace(self, connection: socket.socket, bottom: asyncio.BufferedProtocol) -> None:
+    def pace(
+        self, connection: socket.socket, bottom: asyncio.BufferedProtocol, *, latency: float = 0.0
+    ) -> None:
         """Let the connection be read in pieces that are worth it.
 
         Args:
             connection: The socket.
-            bottom: Who gets what is read of it: this stream, or what decrypts for it.
+            bottom: Gets what is read of it: this stream, or what decrypts for it.
+            latency: See ``Pacing``.
         """
 
         def read_now() -> None:
@@ -82,7 +85,7 @@ class HttpStream(asyncio.BufferedProtocol):
             if size:  # the loop hears of the end by itself
                 bottom.buffer_updated(size)
 
-        self._pacing = Pacing(connection, read_now)
+        self._pacing = Pacing(connection, read_now, latency=latency)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Never empty: what cannot be digested yet is a few lines of a head or of framing.
@@ -268,14 +271,17 @@ async def open_stream(
     headers: Iterable[tuple[str, str]],
     context: ssl.SSLContext | None,
     server_hostname: str | None,
+    latency: float = 0.0,
 ) -> tuple[HttpStream, Head]:
     """Connect, ask with GET, and return when the head of the answer is in.
+
+    ``latency`` is how long what comes may lie in the socket for the sake of more.
 
     Raises:
         TransportError: No answer came.
     """
     parts = urlsplit(url)
-    stream = await _connect(parts, context, server_hostname, action=action)
+    stream = await _connect(parts, context, server_hostname, action=action, latency=latency)
     try:
         stream.write(_request(parts, headers))
         return stream, await stream.head()
@@ -294,7 +300,12 @@ def broken(error: BaseException, *, action: str) -> TransportError:
 
 
 async def _connect(
-    parts: SplitResult, context: ssl.SSLContext | None, server_hostname: str | None, *, action: str
+    parts: SplitResult,
+    context: ssl.SSLContext | None,
+    server_hostname: str | None,
+    *,
+    action: str,
+    latency: float,
 ) -> HttpStream:
     host = parts.hostname or ""
     port = parts.port or (443 if context else 80)
@@ -311,7 +322,7 @@ async def _connect(
                 raise
             if line is not None:
                 await line.handshake()
-            stream.pace(connected, bottom)
+            stream.pace(connected, bottom, latency=latency)
             return stream
     except (*CONNECTION_ERRORS, UnicodeError) as error:
         raise not_connected(error, action=action, host=host, port=port) from error

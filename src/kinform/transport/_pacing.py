@@ -1,10 +1,11 @@
-"""How a connection brings its bytes in; how many to wait for before it is read again out.
+"""Decides whether a connection is read at once or left until more has come.
 
-A server that streams many objects sends each as it is written, and a reader that is faster than
-it would wake for every few of them: for 20 000 pods, half of the CPU went into waking up
-(benchmarks/run.py --only sync). So while a list pours in, or hundreds of changes a second come,
-the system is told to wait for more, but never for longer than a few milliseconds. What comes now
-and then is read at once.
+A server that streams a list sends each object as it is written, and a reader that is faster would
+wake for every few of them: for 20 000 pods, half of the CPU went into waking up
+(benchmarks/run.py --only sync). So while a list pours in, the system is asked to wait for more, but
+never for longer than a few milliseconds. Changes are read at once, unless the user prefers to
+have them a little later and at half the cost; what comes while the loop is busy is read together
+anyway.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from typing import Any
 _WINDOW = 0.05
 # A list pours in at tens of megabytes a second.
 _MUCH = 1 << 20
-# Changes come one by one, hundreds a second. Waited for, they come in fewer reads: at most one for
-# each stretch of patience, so it takes less than half of that to show that they have ebbed away.
+# Changes come one by one, hundreds a second.
 _MANY_READS = 20
-_STILL_MANY_READS = 6
 # What a connection reads at most in one go.
 _WORTH_WAITING_FOR = 512 * 1024
-# The longest that data may lie in the socket for the sake of more.
+# The longest that data of a list may lie in the socket for the sake of more.
 _PATIENCE = 0.004
 
 _LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
@@ -36,14 +35,26 @@ class Pacing:
 
     Args:
         connection: The socket, or what asyncio shows of it; ``None`` if there is none.
-        read: Reads what lies in the socket, if anything does, and tells ``read`` of it. Without
+        read: Reads what lies in the socket, if anything does, and reports it to ``read``. Without
             it the system is asked to report that, which takes the loop one turn more.
+        latency: How long changes may lie in the socket for the sake of more, when hundreds a
+            second come; 0 to read each at once.
     """
 
-    def __init__(self, connection: Any, read: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        read: Callable[[], object] | None = None,
+        *,
+        latency: float = 0.0,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connection = connection
         self._read_now = read
+        self._latency = latency
+        # Waited for, changes come in at most one read for each latency: less than half of that
+        # shows that they have ebbed away.
+        self._still_many_reads = min(_MANY_READS, _WINDOW / latency / 2) if latency else 0.0
         self._window_ends = 0.0
         self._bytes = 0
         self._reads = 0
@@ -64,12 +75,12 @@ class Pacing:
         self._bytes += size
         self._reads += 1
         if not self._is_busy:
-            if self._bytes < _MUCH and self._reads < _MANY_READS:
+            if self._bytes < _MUCH and not (self._latency and self._reads >= _MANY_READS):
                 return
             self._is_busy = True
         if self._connection is None or _LOW_WATER is None:
             return
-        self._until = now + _PATIENCE
+        self._until = now + (self._latency or _PATIENCE)
         if not self._is_patient:
             self._set_patient(True)
         if self._timer is None:
@@ -77,8 +88,10 @@ class Pacing:
             self._timer = self._loop.call_at(self._due, self._look)
 
     def _was_busy(self) -> bool:
-        enough = _STILL_MANY_READS if self._is_busy else _MANY_READS
-        return self._bytes >= _MUCH or self._reads >= enough
+        if self._bytes >= _MUCH:
+            return True
+        enough = self._still_many_reads if self._is_busy else _MANY_READS
+        return bool(self._latency) and self._reads >= enough
 
     def stop(self) -> None:
         """Let the connection be as it was. Idempotent."""

@@ -39,6 +39,7 @@ class TokenBucket:
     def _refill(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._filled_at is not None:
-            gained = (now - self._filled_at) * self._qps
+            # Never less: another loop may have begun its clock later.
+            gained = max(0.0, now - self._filled_at) * self._qps
             self._tokens = min(self._tokens + gained, self._burst)
         self._filled_at = now

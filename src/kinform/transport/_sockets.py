@@ -12,13 +12,13 @@ CONNECT_TIMEOUT = 30.0
 # How long one address of a host may keep us from trying the next as well.
 _NEXT_ADDRESS_AFTER = 0.25
 
-# A silent peer is found dead after 30 s + 6 x 10 s, and so is one that leaves data unacknowledged.
+# A silent peer is found dead after 15 s + 5 x 5 s, and so is one that leaves data unacknowledged.
 _OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
-    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 30),
-    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 10),
-    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 6),
-    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 90_000),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 15),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 5),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 5),
+    (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 40_000),
 )
 
 

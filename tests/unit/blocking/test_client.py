@@ -48,8 +48,9 @@ def _public(thing: type) -> set[str]:
 
 
 def test_no_name_of_the_async_client_is_missing() -> None:
-    assert _public(AsyncClient) <= _public(blocking.Client)
-    assert _public(AsyncVerbs) <= _public(blocking.Verbs)
+    on_the_loop = {"reachability"}  # for informers, which run there
+    assert _public(AsyncClient) - on_the_loop <= _public(blocking.Client)
+    assert _public(AsyncVerbs) - on_the_loop <= _public(blocking.Verbs)
     assert _public(AsyncDiscovery) - {"close"} <= _public(blocking.Discovery)
 
 

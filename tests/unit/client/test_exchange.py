@@ -17,6 +17,7 @@ from kinform.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
     TransportError,
+    TruncatedResponseError,
 )
 from kinform.transport import ClusterConfig
 from tests.support.answers import (
@@ -234,6 +235,39 @@ async def test_a_silent_server_is_given_up(
     async with Client(server.config, timeout=0.05) as client:
         with pytest.raises(TransportError):
             await client.get(PODS, "a", namespace="home")
+
+
+TEN_OF_TWENTY = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456789"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (TEN_OF_TWENTY, Close()),
+        (TEN_OF_TWENTY, Hold()),
+        (WATCH_HEAD, chunk(b'{"items": ['), Close()),
+        (WATCH_HEAD, Hold()),
+    ],
+    ids=["closed", "silent", "closed between chunks", "silent after its head"],
+)
+async def test_an_answer_that_breaks_off_is_truncated(
+    server: ScriptedServer, steps: tuple[bytes | Close | Hold, ...]
+) -> None:
+    server.script(*steps)
+    async with Client(server.config, timeout=0.1) as client:
+        with pytest.raises(TruncatedResponseError):
+            await client.list(PODS)
+
+
+@pytest.mark.parametrize("steps", [(Close(),), (Hold(),)], ids=["closed", "silent"])
+async def test_no_answer_at_all_is_not_truncated(
+    server: ScriptedServer, steps: tuple[Close | Hold, ...]
+) -> None:
+    server.script(*steps)
+    async with Client(server.config, timeout=0.1) as client:
+        with pytest.raises(TransportError) as caught:
+            await client.list(PODS)
+    assert type(caught.value) is TransportError
 
 
 async def test_a_watch_that_does_not_open_is_given_up(server: ScriptedServer) -> None:

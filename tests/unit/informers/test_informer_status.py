@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import Counter
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from kinform import Client
 from kinform.errors import ApiError, ForbiddenError
@@ -245,6 +247,8 @@ async def test_of_several_namespaces_the_quietest_decides() -> None:
         await informer.has_synced
         await asyncio.sleep(60)
         assert informer.status().contact_age == pytest.approx(60)
+        assert informer.status().staleness == pytest.approx(60)
+        assert informer.staleness == pytest.approx(60)
         assert not informer.is_fresh(30)
         assert informer.is_fresh(65)
 
@@ -413,8 +417,6 @@ async def test_metrics_are_told_all_that_happens_under_the_informers_name(
 async def test_prometheus_shows_an_informer_while_it_runs_and_its_sums_afterwards(
     kinform_api: ApiServer, client: Client
 ) -> None:
-    from prometheus_client import CollectorRegistry, generate_latest
-
     registry = CollectorRegistry()
     kinform_api.create(config_map("a"))
     informer = maps_of(client, metrics=PrometheusMetrics(registry), name="maps")
@@ -440,3 +442,21 @@ async def test_prometheus_shows_an_informer_while_it_runs_and_its_sums_afterward
     assert set(sums + gauges) <= set(running)
     assert set(sums) <= set(stopped)
     assert not set(gauges) & set(stopped)
+
+
+@virtual_time
+async def test_the_gauge_of_staleness_follows_the_informer_until_it_stops() -> None:
+    script = ScriptedSource().lists(ForbiddenError("no", code=403), pod_list(rv="10"))
+    registry = CollectorRegistry()
+
+    def gauge() -> float | None:
+        return registry.get_sample_value("kinform_informer_staleness_seconds", {"name": "pods"})
+
+    informer = SharedIndexInformer(script.listwatch, metrics=PrometheusMetrics(registry))
+    async with informer:
+        await asyncio.sleep(0)
+        assert math.isnan(gauge() or 0)
+        await informer.has_synced
+        await asyncio.sleep(30)
+        assert gauge() == informer.staleness == pytest.approx(30)
+    assert gauge() is None

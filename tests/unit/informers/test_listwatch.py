@@ -21,6 +21,7 @@ from kinform.errors import (
     DecodeError,
     ExpiredError,
     SelectorError,
+    SourceError,
     TooManyRequestsError,
     TransportError,
     WatchError,
@@ -612,6 +613,38 @@ async def test_a_watch_that_breaks_gives_what_came_before(colour: str) -> None:
         with pytest.raises(TransportError, match="boom") as caught:
             await next_poured(batches.pour)
     assert isinstance(caught.value.__cause__, ConnectionResetError)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_lost_connection"),
+    [
+        (ConnectionRefusedError("boom"), True),
+        (TimeoutError("boom"), True),
+        (OSError("boom"), True),
+        (ValueError("boom"), False),
+        (RuntimeError("boom"), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_only_an_oserror_of_a_callable_is_a_lost_connection(
+    error: Exception, is_lost_connection: bool
+) -> None:
+    async def fail(options: ListOptions) -> Any:
+        raise error
+
+    async def break_off(options: ListOptions) -> AsyncIterator[Any]:
+        yield "ADDED", pod("a")
+        raise error
+
+    caught: list[TransportError] = []
+    for source in (ListWatch(fail, fail), ListWatch(fail, break_off)):
+        for ask in (source.page(ListOptions()), frames_of(source)):
+            with pytest.raises(TransportError) as raised:
+                await ask
+            caught.append(raised.value)
+    expected = TransportError if is_lost_connection else SourceError
+    assert [type(each) for each in caught] == [expected] * 4
+    assert {each.__cause__ for each in caught} == {error}
 
 
 async def test_errors_of_kinform_pass_as_they_are() -> None:

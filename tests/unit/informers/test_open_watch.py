@@ -10,9 +10,10 @@ from functools import partial
 
 import pytest
 
-from kinform.client import EventType, Frame
+from kinform.client import EventType, Frame, Reachability
 from kinform.errors import TransportError, WatchSilenceError
-from kinform.informers.reflector._open_watch import Cadence, OpenWatch
+from kinform.informers.reflector._open_watch import OpenWatch
+from kinform.informers.reflector._silence_limit import SilenceLimit
 from kinform.informers.sources._watch_shapes import Batches
 from kinform.testing import virtual_time
 from tests.support.changes import record
@@ -59,14 +60,15 @@ class Stream(Batches):
 
 
 async def opened(
-    stream: Stream, *, lifetime: float = 330.0, cadence: Cadence | None = None
+    stream: Stream, *, lifetime: float = 330.0, limit: SilenceLimit | None = None
 ) -> OpenWatch:
     watch = OpenWatch(
         stream.opened(),
         what="pods",
         resource_version="7",
         lifetime=lifetime,
-        cadence=cadence or Cadence(),
+        silence_limit=limit or SilenceLimit(),
+        reachability=Reachability(),
     )
     await watch.open()
     return watch
@@ -74,29 +76,6 @@ async def opened(
 
 async def next_batch(watch: OpenWatch, longest_silence: float | None = None) -> list[Frame] | None:
     return await next_poured(partial(watch.pour, longest_silence=longest_silence))
-
-
-def test_nothing_is_known_of_a_server_before_two_bookmarks() -> None:
-    assert Cadence().longest_silence is None
-
-
-def test_thrice_the_longest_gap_is_too_long_and_nothing_below_fifteen_seconds_is() -> None:
-    cadence = Cadence()
-    cadence.heard(1)
-    assert cadence.longest_silence == 15
-    cadence.heard(60)
-    cadence.heard(20)
-    assert cadence.longest_silence == 180
-
-
-def test_each_false_alarm_doubles_the_patience_until_a_bookmark_comes() -> None:
-    cadence = Cadence()
-    cadence.heard(60)
-    cadence.was_silent()
-    cadence.was_silent()
-    assert cadence.longest_silence == 720
-    cadence.heard(60)
-    assert cadence.longest_silence == 180
 
 
 @virtual_time
@@ -218,25 +197,25 @@ async def test_a_timeout_of_the_source_is_its_own() -> None:
 
 @virtual_time
 async def test_the_pulse_is_learned_from_bookmarks_and_kept_for_the_next_watch() -> None:
-    cadence = Cadence()
-    watch = await opened(Stream(STAY), cadence=cadence)
+    limit = SilenceLimit()
+    watch = await opened(Stream(STAY), limit=limit)
     watch.heard_bookmark()
     await asyncio.sleep(20)
     watch.heard_bookmark()
     await watch.close()
 
-    following = await opened(Stream(STAY), cadence=cadence)
+    following = await opened(Stream(STAY), limit=limit)
     with pytest.raises(WatchSilenceError, match="did not come in time"):
         await next_batch(following)
     assert following.age == pytest.approx(60)
-    assert cadence.longest_silence == 120
+    assert limit.seconds == 120
     await following.close()
 
 
 @virtual_time
 async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> None:
-    cadence = Cadence()
-    watch = await opened(Stream(10, 20, STAY), cadence=cadence)
+    limit = SilenceLimit()
+    watch = await opened(Stream(10, 20, STAY), limit=limit)
 
     def hear(batch: list[Frame]) -> bool:
         watch.heard_bookmark()
@@ -245,7 +224,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
     with pytest.raises(WatchSilenceError, match="did not come in time"):
         await watch.pour(hear)
     assert watch.age == pytest.approx(30 + 3 * 20)
-    assert cadence.longest_silence == 120
+    assert limit.seconds == 120
     await watch.close()
 
 
@@ -260,15 +239,15 @@ async def test_batches_do_not_put_off_the_end_of_a_watch() -> None:
 
 @virtual_time
 async def test_only_a_missing_bookmark_is_a_reason_to_doubt_less() -> None:
-    cadence = Cadence()
-    cadence.heard(60)
-    for lifetime, limit in ((330.0, 30.0), (100.0, None)):
-        watch = await opened(Stream(STAY), lifetime=lifetime, cadence=cadence)
+    limit = SilenceLimit()
+    limit.received_bookmark(60)
+    for lifetime, longest in ((330.0, 30.0), (100.0, None)):
+        watch = await opened(Stream(STAY), lifetime=lifetime, limit=limit)
         with pytest.raises(WatchSilenceError):
-            await next_batch(watch, limit)
-        assert watch.age == pytest.approx(limit or lifetime)
+            await next_batch(watch, longest)
+        assert watch.age == pytest.approx(longest or lifetime)
         await watch.close()
-    assert cadence.longest_silence == 180
+    assert limit.seconds == 180
 
 
 @virtual_time
@@ -297,7 +276,12 @@ async def test_closing_is_done_once_and_never_fails() -> None:
 async def test_what_never_opened_needs_no_closing() -> None:
     stream = Stream()
     watch = OpenWatch(
-        stream.opened(), what="pods", resource_version="", lifetime=1, cadence=Cadence()
+        stream.opened(),
+        what="pods",
+        resource_version="",
+        lifetime=1,
+        silence_limit=SilenceLimit(),
+        reachability=Reachability(),
     )
     await watch.close()
     assert stream.closed == 0
@@ -332,7 +316,12 @@ async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
         yield _AlwaysReady(pass_a_second)
 
     watch = OpenWatch(
-        always_ready(), what="pods", resource_version="7", lifetime=100, cadence=Cadence()
+        always_ready(),
+        what="pods",
+        resource_version="7",
+        lifetime=100,
+        silence_limit=SilenceLimit(),
+        reachability=Reachability(),
     )
     await watch.open()
     monkeypatch.setattr(loop, "time", lambda: now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from kinform.errors import (
     ConfigError,
+    ExpiredError,
     ForbiddenError,
     KinformError,
     ServiceUnavailableError,
@@ -29,9 +31,18 @@ from kinform.informers import (
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status
-from tests.support.scripted_source import STAY, ScriptedSource, bookmark, contents, reflecting
+from tests.support.scripted_source import (
+    STAY,
+    ScriptedSource,
+    bookmark,
+    contents,
+    end_bookmark,
+    reflecting,
+)
 
 CUT = TransportError("cut")
+EXPIRED = ExpiredError("too old", code=410)
+BUSY = TooManyRequestsError("later", code=429)
 
 
 def listed(*items: Any, rv: str = "10") -> ScriptedSource:
@@ -42,8 +53,20 @@ def listed(*items: Any, rv: str = "10") -> ScriptedSource:
 
 
 @virtual_time
-async def test_waiting_is_exponential_up_to_a_cap_and_never_in_step() -> None:
+async def test_lost_connections_wait_exponentially_up_to_a_cap_and_never_in_step() -> None:
     script = listed().watches(*[CUT] * 12)
+    async with reflecting(script):
+        await asyncio.sleep(60)
+    gaps = script.gaps("watch")[:12]
+    for number, gap in enumerate(gaps):
+        least = min(0.1 * 2**number, 0.75)
+        assert least <= gap < 2 * least
+    assert len({round(gap, 6) for gap in gaps}) == 12
+
+
+@virtual_time
+async def test_refusals_wait_exponentially_up_to_a_cap_and_never_in_step() -> None:
+    script = listed().watches(*[BUSY] * 12)
     async with reflecting(script):
         await asyncio.sleep(600)
     gaps = script.gaps("watch")[:12]
@@ -53,58 +76,91 @@ async def test_waiting_is_exponential_up_to_a_cap_and_never_in_step() -> None:
     assert len({round(gap, 6) for gap in gaps}) == 12
 
 
-@virtual_time
-async def test_a_watch_that_lived_makes_the_next_wait_short_again() -> None:
-    script = listed().watches(CUT, CUT, CUT, CUT, [6.0, CUT], [STAY])
-    async with reflecting(script):
-        await asyncio.sleep(100)
-    *_, before, after = script.gaps("watch")[:5]
-    assert 6.4 <= before < 12.8
-    assert 6.8 <= after < 7.6
+PROGRESS = {
+    "lived": [1.1],
+    "event": [("ADDED", pod("a", rv="11"))],
+    "bookmark": [bookmark("11")],
+}
 
 
-@pytest.mark.parametrize("short", [[CUT], [4.0, CUT], [("ADDED", pod("a", rv="11")), CUT]])
+@pytest.mark.parametrize("progress", PROGRESS.values(), ids=PROGRESS)
 @virtual_time
-async def test_a_watch_that_only_opened_is_no_proof_of_health(short: Any) -> None:
-    script = listed().watches(*[short] * 5)
+async def test_a_watch_that_made_progress_resets_both_sequences(progress: Any) -> None:
+    script = listed().watches(CUT, CUT, CUT, BUSY, BUSY, BUSY, [*progress, CUT], CUT, BUSY, [STAY])
     async with reflecting(script):
         await asyncio.sleep(100)
-    life = 4.0 if short[0] == 4.0 else 0.0
+    *_, before, after, lost, refused = script.gaps("watch")
+    life = progress[0] if isinstance(progress[0], float) else 0.0
+    assert 3.2 <= before < 6.4
+    assert 0 <= after - life <= 0.02 + 1e-6
+    assert 0.1 <= lost < 0.2
+    assert 0.8 <= refused < 1.6
+
+
+NO_PROGRESS = {
+    "opened": ([], 0.0),
+    "short": ([0.9], 0.9),
+    "known bookmark": ([bookmark("10")], 0.0),
+}
+
+
+@pytest.mark.parametrize(("short", "life"), NO_PROGRESS.values(), ids=NO_PROGRESS)
+@virtual_time
+async def test_a_watch_that_brought_nothing_is_no_proof_of_health(short: Any, life: float) -> None:
+    script = listed().watches(*[[*short, CUT]] * 5)
+    async with reflecting(script):
+        await asyncio.sleep(100)
     for number, gap in enumerate(script.gaps("watch")[:5]):
-        assert 0.8 * 2**number <= gap - life < 1.6 * 2**number + 0.001
+        least = min(0.1 * 2**number, 0.75)
+        assert least <= gap - life < 2 * least + 0.001
 
 
 @virtual_time
-async def test_a_list_that_succeeds_is_no_proof_of_health() -> None:
-    gone = [bookmark("11"), ("ERROR", status(410, "Expired"))]
+async def test_a_list_that_succeeds_is_no_proof_that_watches_are_served() -> None:
+    gone = [("ERROR", status(410, "Expired"))]
     script = ScriptedSource().lists(*[pod_list()] * 6).watches(*[gone] * 5)
     async with reflecting(script):
         await asyncio.sleep(100)
-    for number, gap in enumerate(script.gaps("watch")[:5]):
+    first, *others = script.gaps("watch")[:5]
+    assert first == 0
+    for number, gap in enumerate(others):
         assert 0.8 * 2**number <= gap < 1.6 * 2**number
 
 
 @virtual_time
-async def test_watches_that_are_closed_early_are_damped_from_the_second_on() -> None:
-    early = [2.0, bookmark("11")]
-    script = listed().watches(*[early] * 5, [STAY])
+async def test_a_list_that_succeeds_resets_the_delays_of_lost_connections() -> None:
+    script = ScriptedSource().lists(*[CUT] * 5, pod_list(rv="10")).watches(CUT, [STAY])
+    async with reflecting(script):
+        await asyncio.sleep(100)
+    assert 0.75 <= script.gaps()[4] < 1.5
+    assert 0.1 <= script.gaps("watch")[0] < 0.2
+
+
+@virtual_time
+async def test_watches_that_are_closed_after_progress_are_followed_at_once() -> None:
+    early = [0.5, ("MODIFIED", pod("a", rv="11"))], [0.5, bookmark("12")], [1.1]
+    script = listed(pod("a")).watches(*early, [STAY])
     heard: list[WatchFailure] = []
     async with reflecting(script, on_watch_error=heard.append):
         await asyncio.sleep(100)
-    first, *others = script.gaps("watch")
-    assert first == pytest.approx(2)
-    for number, gap in enumerate(others):
-        assert 0.8 * 2**number <= gap - 2 < 1.6 * 2**number
+    for gap, life in zip(script.gaps("watch"), (0.5, 0.5, 1.1), strict=True):
+        assert 0 <= gap - life <= 0.02 + 1e-6
     assert heard == []  # a server may end a watch whenever it likes
 
 
 @virtual_time
-async def test_the_backoff_is_the_callers_to_choose() -> None:
-    script = ScriptedSource().lists(CUT, CUT, pod_list())
-    options = ReflectorOptions(backoff=lambda: Backoff(100, factor=1, cap=100))
+async def test_both_backoffs_are_the_callers_to_choose() -> None:
+    script = ScriptedSource().lists(CUT, CUT, BUSY, BUSY, pod_list())
+    options = ReflectorOptions(
+        backoff=lambda: Backoff(100, factor=1, cap=100),
+        reconnect_backoff=lambda: Backoff(10, factor=1, cap=10),
+    )
     async with reflecting(script, options=options):
         await asyncio.sleep(500)
-    assert all(100 <= gap < 200 for gap in script.gaps("list"))
+    gaps = script.gaps("list")
+    assert len(gaps) == 4
+    assert all(10 <= gap < 20 for gap in gaps[:2])
+    assert all(100 <= gap < 200 for gap in gaps[2:])
 
 
 # -- Retry-After -----------------------------------------------------------------------------------
@@ -209,6 +265,28 @@ async def test_what_a_stream_was_silent_for_teaches_nothing_about_bookmarks() ->
     assert script.gaps("watch") == [pytest.approx(40)]
 
 
+@virtual_time
+async def test_the_objects_of_a_streamed_list_teach_nothing_about_the_gaps_between_events() -> None:
+    objects = [step for n in range(60) for step in (("ADDED", pod(f"p{n}")), 0.01)]
+    script = ScriptedSource(streaming=True).watches([*objects, end_bookmark("9"), STAY])
+    async with reflecting(script):
+        await asyncio.sleep(60)
+    assert script.trace == ["stream newest"]
+
+
+@virtual_time
+async def test_a_busy_server_that_falls_silent_is_resumed_after_fifteen_seconds() -> None:
+    events = [step for n in range(11, 71) for step in (("ADDED", pod(f"p{n}", rv=f"{n}")), 0.1)]
+    missed = ("ADDED", pod("missed", rv="71"))
+    script = listed().watches([*events, STAY], [missed, STAY])
+    heard: list[WatchFailure] = []
+    async with reflecting(script, on_watch_error=heard.append):
+        await asyncio.sleep(22)
+    assert script.trace == ["list 0", "watch 10", "watch 70"]
+    assert script.gaps("watch") == [pytest.approx(59 * 0.1 + 15)]
+    assert [type(each.error).__name__ for each in heard] == ["WatchSilenceError"]
+
+
 # -- who hears of it -------------------------------------------------------------------------------
 
 
@@ -240,7 +318,10 @@ async def test_the_handler_hears_every_failure_with_phase_and_version() -> None:
     assert [each.attempts for each in heard] == [1, 2, 3, 1, 2, 1, 2]
     assert {each.name for each in heard} == {"the pods"}
     assert heard[0].retry_in == 0
-    assert 0.8 <= heard[1].retry_in < 1.6
+    assert 0.1 <= heard[1].retry_in < 0.2
+    assert heard[3].retry_in <= 0.02
+    assert heard[3].staleness == pytest.approx(10)
+    assert [each.staleness for each in heard[:3]] == [None] * 3
 
 
 @virtual_time
@@ -292,7 +373,7 @@ def test_a_handler_that_nobody_would_await_is_refused_in_every_disguise(handler:
 
 @virtual_time
 async def test_a_handler_can_be_set_later_and_taken_away() -> None:
-    script = ScriptedSource().lists(CUT, CUT, CUT)
+    script = ScriptedSource().lists(BUSY, BUSY, BUSY)
     heard: list[WatchFailure] = []
     async with reflecting(script) as reflector:
         await asyncio.sleep(0.5)
@@ -314,6 +395,23 @@ async def test_a_refusal_is_logged_at_once_and_then_now_and_then(
     assert [each.args[2] for each in warnings if isinstance(each.args, tuple)] == [1, 3, 13]
 
 
+@pytest.mark.parametrize(
+    ("errors", "ending"),
+    [([CUT] * 3, r"; next attempt in 0\.[4-8] s"), ([CUT] * 2 + [EXPIRED], "; next attempt now")],
+)
+@virtual_time
+async def test_the_log_says_when_the_next_attempt_is(
+    caplog: pytest.LogCaptureFixture, errors: list[Exception], ending: str
+) -> None:
+    caplog.set_level(logging.DEBUG, "kinform.reflector")
+    script = ScriptedSource().lists(*errors)
+    async with reflecting(script):
+        await asyncio.sleep(5)
+    lines = [line for line in caplog.messages if "failed (attempt 3," in line]
+    assert len(lines) == 1
+    assert re.search(ending + "$", lines[0])
+
+
 @virtual_time
 async def test_a_cut_or_an_expired_version_is_everyday_life_and_no_warning(
     caplog: pytest.LogCaptureFixture,
@@ -331,18 +429,19 @@ async def test_a_cut_or_an_expired_version_is_everyday_life_and_no_warning(
 async def test_the_status_says_what_goes_on_and_since_when() -> None:
     script = ScriptedSource().lists(CUT, pod_list(pod("a"))).watches([5.0, bookmark("12"), STAY])
     async with reflecting(script) as reflector:
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.05)
         found = reflector.status()
         assert (found.phase, found.synced, found.mode) == (Phase.WAITING, False, None)
         assert (found.attempts, found.last_error) == (1, CUT)
-        assert found.phase_age == pytest.approx(0.5)
-        assert (found.contact_age, found.list_age) == (None, None)
+        assert found.phase_age == pytest.approx(0.05)
+        assert (found.contact_age, found.list_age, found.staleness) == (None, None, None)
         assert found.retry_in is not None
         await asyncio.sleep(10)
         found = reflector.status()
         assert (found.phase, found.synced, found.attempts) == (Phase.WATCHING, True, 0)
         assert found.last_error is CUT  # kept after it is over
-        assert found.error_age == pytest.approx(10.5)
+        assert found.error_age == pytest.approx(10.05)
+        assert found.staleness == found.bookmark_age
         assert found.list_age is not None
         assert found.contact_age == found.bookmark_age
         assert found.errors == {"TransportError": 1}
@@ -372,7 +471,7 @@ async def test_metrics_hear_of_lists_watches_and_failures() -> None:
     gone = [10.0, bookmark("11"), ("ERROR", status(410, "Expired"))]
     script = listed(pod("a")).watches(gone, []).lists(pod_list())
     async with reflecting(script, metrics=Metrics()):
-        await asyncio.sleep(10.5)
+        await asyncio.sleep(10.05)
     assert told == [
         ("list", 1),
         ("opened",),

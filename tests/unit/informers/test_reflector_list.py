@@ -180,6 +180,8 @@ async def test_no_half_of_a_list_is_ever_seen() -> None:
         full,
         page(pod("a"), rv="20", token="one"),
         TransportError("cut"),
+        TransportError("refused"),
+        ExpiredError("the token is too old", code=410),
         page(pod("a"), pod("b"), pod("c"), rv="30"),
     )
     script.watches(LOST)
@@ -187,6 +189,22 @@ async def test_no_half_of_a_list_is_ever_seen() -> None:
     async with reflecting(script, store, options=ReflectorOptions(page_size=1)):
         await asyncio.sleep(30)
     assert store.replaced == [(["default/a", "default/b"], "10"), (ABC, "30")]
+
+
+@virtual_time
+async def test_a_list_cut_between_two_pages_goes_on_with_the_next_at_once() -> None:
+    cut = TransportError("cut")
+    script = ScriptedSource().lists(
+        page(pod("a"), token="one"), cut, page(pod("b"), token="two"), cut, page(pod("c"))
+    )
+    store = RecordingStore()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(1)
+        assert reflector.status().errors == {"TransportError": 2}
+    assert store.replaced == [(ABC, "10")]
+    tokens = [asked.options.continue_token for asked in script.asked[:5]]
+    assert tokens == ["", "one", "one", "two", "two"]
+    assert all(gap <= 0.02 for gap in script.gaps()[:4])
 
 
 ABC = ["default/a", "default/b", "default/c"]
@@ -233,7 +251,7 @@ async def test_a_server_that_pages_where_nobody_asked_it_to_and_expires_is_told_
 @pytest.mark.parametrize(
     ("error", "base"),
     [
-        (TransportError("refused"), 0.8),
+        (TransportError("refused"), 0.1),
         (DecodeError("no JSON"), 0.8),
         (InvalidError("no", code=422), 0.8),
         (RuntimeError("a bug of the source"), 0.8),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kinform import Client
-from kinform.errors import TransformError, TransportError
+from kinform.errors import ServiceUnavailableError, TransformError
 from kinform.informers import (
     Backoff,
     DeletedObject,
@@ -135,11 +135,13 @@ async def test_a_stream_that_broke_off_leaves_its_work_to_the_next(
 
 
 @virtual_time
-async def test_a_list_that_broke_off_between_two_pages_leaves_its_work_to_the_next() -> None:
+async def test_a_list_begun_anew_after_some_pages_transforms_nothing_twice() -> None:
     transform = Stripping()
     first = pod_list(pod("a", rv="1"), pod("b", rv="2"), rv="10", continue_token="more")
     second = pod_list(pod("c", rv="3"), rv="10")
-    script = ScriptedSource().lists(first, TransportError("cut"), first, second)
+    script = ScriptedSource().lists(
+        first, ServiceUnavailableError("later", code=503), first, second
+    )
     async with SharedIndexInformer(script.listwatch, transform=transform) as informer:
         await informer.has_synced
         assert len(informer.indexer) == 3

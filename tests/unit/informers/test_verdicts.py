@@ -27,8 +27,10 @@ from kinform.errors import (
     ServerError,
     ServerTimeoutError,
     ServiceUnavailableError,
+    SourceError,
     TooManyRequestsError,
     TransportError,
+    TruncatedResponseError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
     VeryShortWatchError,
@@ -36,11 +38,19 @@ from kinform.errors import (
     WatchReplayError,
     WatchSilenceError,
 )
-from kinform.informers.reflector._verdicts import Facts, Verdict, judge
+from kinform.informers.reflector._verdicts import (
+    Facts,
+    Pause,
+    Verdict,
+    is_lost_connection,
+    judge,
+)
 from kinform.informers.reflector._vitals import Phase
 
 STREAMING, LISTING, WATCHING = Phase.STREAMING, Phase.LISTING, Phase.WATCHING
 NEW, POLLING = Phase.NEW, Phase.POLLING
+NONE, RESUME, RECONNECT, BACK_OFF = Pause.NONE, Pause.RESUME, Pause.RECONNECT, Pause.BACK_OFF
+LOST = [TransportError, TruncatedResponseError]
 
 _CODES: dict[type[ApiError], int] = {
     BadRequestError: 400,
@@ -72,6 +82,23 @@ def verdict(phase: Phase, kind: type[KinformError], **facts: object) -> Verdict:
     return judge(phase, example(kind), Facts(**facts))  # type: ignore[arg-type]  # told by name
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_lost"),
+    [
+        (TransportError, True),
+        (TruncatedResponseError, True),
+        (ResponseTooLargeError, False),
+        (SourceError, False),
+        (ServiceUnavailableError, False),
+        (WatchError, False),
+    ],
+)
+def test_only_a_connection_without_a_whole_answer_counts_as_lost(
+    kind: type[KinformError], is_lost: bool
+) -> None:
+    assert is_lost_connection(example(kind)) is is_lost
+
+
 # -- while streaming ---------------------------------------------------------------------------
 
 
@@ -79,14 +106,12 @@ def verdict(phase: Phase, kind: type[KinformError], **facts: object) -> Verdict:
 def test_a_stream_whose_version_is_unusable_asks_for_the_newest_at_once(
     kind: type[KinformError],
 ) -> None:
-    assert verdict(STREAMING, kind, versioned=True) == Verdict(
-        STREAMING, wait=False, forget_version=True
-    )
+    assert verdict(STREAMING, kind, versioned=True) == Verdict(STREAMING, NONE, forget_version=True)
 
 
 @pytest.mark.parametrize("kind", [ExpiredError, ResourceVersionTooLargeError])
 def test_a_stream_of_the_newest_that_is_called_too_old_waits(kind: type[KinformError]) -> None:
-    assert verdict(STREAMING, kind) == Verdict(STREAMING, forget_version=True)
+    assert verdict(STREAMING, kind) == Verdict(STREAMING, BACK_OFF, forget_version=True)
 
 
 @pytest.mark.parametrize(
@@ -101,18 +126,41 @@ def test_a_stream_of_the_newest_that_is_called_too_old_waits(kind: type[KinformE
     ],
 )
 def test_who_cannot_stream_is_listed_and_that_is_remembered(kind: type[KinformError]) -> None:
-    assert verdict(STREAMING, kind) == Verdict(LISTING, wait=False, downgrade=True)
+    assert verdict(STREAMING, kind) == Verdict(LISTING, NONE, downgrade=True)
 
 
-def test_a_stream_that_is_closed_early_is_tried_twice() -> None:
-    once = verdict(STREAMING, IncompleteStreamError, repeated=1)
-    twice = verdict(STREAMING, IncompleteStreamError, repeated=2)
-    assert once == Verdict(STREAMING)
-    assert twice == Verdict(LISTING, wait=False, downgrade=True)
+@pytest.mark.parametrize(("progressed", "pause"), [(True, RESUME), (False, RECONNECT)])
+def test_a_stream_that_is_closed_early_is_tried_twice(progressed: bool, pause: Pause) -> None:
+    cut = int(progressed)
+    once = verdict(
+        STREAMING, IncompleteStreamError, repeated=1, progressed=progressed, cut_streams=cut
+    )
+    twice = verdict(
+        STREAMING, IncompleteStreamError, repeated=2, progressed=progressed, cut_streams=2 * cut
+    )
+    assert once == Verdict(STREAMING, pause)
+    assert twice == Verdict(LISTING, NONE, downgrade=True)
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_stream_cut_after_objects_is_streamed_once_more_and_then_listed(
+    kind: type[KinformError],
+) -> None:
+    once = verdict(STREAMING, kind, progressed=True, cut_streams=1)
+    twice = verdict(STREAMING, kind, progressed=True, cut_streams=2, repeated=2)
+    assert once == Verdict(STREAMING, RESUME)
+    assert twice == Verdict(LISTING, RESUME)
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_stream_lost_before_any_object_is_listed_after_three(kind: type[KinformError]) -> None:
+    assert verdict(STREAMING, kind, repeated=1) == Verdict(STREAMING, RECONNECT)
+    assert verdict(STREAMING, kind, repeated=2) == Verdict(STREAMING, RECONNECT)
+    assert verdict(STREAMING, kind, repeated=3) == Verdict(LISTING, RECONNECT)
 
 
 def test_who_may_not_watch_lists_and_may_stream_another_day() -> None:
-    assert verdict(STREAMING, ForbiddenError) == Verdict(LISTING, wait=False)
+    assert verdict(STREAMING, ForbiddenError) == Verdict(LISTING, NONE)
 
 
 @pytest.mark.parametrize("kind", [NotFoundError, NoMatchError, UnauthorizedError])
@@ -142,14 +190,14 @@ def test_a_busy_server_is_no_reason_to_list_instead(
         ResponseTooLargeError,
         ServerError,
         ServerTimeoutError,
-        TransportError,
+        SourceError,
         WatchError,
     ],
 )
 def test_a_stream_that_fails_otherwise_is_tried_three_times(kind: type[KinformError]) -> None:
     assert verdict(STREAMING, kind, repeated=1) == Verdict(STREAMING)
     assert verdict(STREAMING, kind, repeated=2) == Verdict(STREAMING)
-    assert verdict(STREAMING, kind, repeated=3) == Verdict(LISTING, wait=False)
+    assert verdict(STREAMING, kind, repeated=3) == Verdict(LISTING, NONE)
 
 
 # -- while listing -----------------------------------------------------------------------------
@@ -160,8 +208,8 @@ def test_a_stream_that_fails_otherwise_is_tried_three_times(kind: type[KinformEr
 def test_a_list_whose_version_is_unusable_asks_for_the_newest_at_once(
     phase: Phase, kind: type[KinformError]
 ) -> None:
-    assert verdict(phase, kind, versioned=True) == Verdict(LISTING, wait=False, forget_version=True)
-    assert verdict(phase, kind) == Verdict(LISTING, wait=True, forget_version=True)
+    assert verdict(phase, kind, versioned=True) == Verdict(LISTING, NONE, forget_version=True)
+    assert verdict(phase, kind) == Verdict(LISTING, BACK_OFF, forget_version=True)
 
 
 @pytest.mark.parametrize("kind", [NotFoundError, NoMatchError, UnauthorizedError, ForbiddenError])
@@ -183,45 +231,76 @@ def test_a_list_that_somebody_has_to_allow_first_waits_long(kind: type[KinformEr
         ServerError,
         ServerTimeoutError,
         ServiceUnavailableError,
+        SourceError,
         TooManyRequestsError,
-        TransportError,
         WatchError,
     ],
 )
+@pytest.mark.parametrize("progressed", [False, True])
 @pytest.mark.parametrize("repeated", [1, 9])
-def test_a_list_that_fails_otherwise_waits_and_begins_anew(
-    kind: type[KinformError], repeated: int
+def test_a_list_that_fails_otherwise_backs_off_and_begins_anew(
+    kind: type[KinformError], repeated: int, progressed: bool
 ) -> None:
-    assert verdict(LISTING, kind, repeated=repeated) == Verdict(NEW)
+    found = verdict(LISTING, kind, repeated=repeated, progressed=progressed)
+    assert found == Verdict(NEW, BACK_OFF)
+
+
+@pytest.mark.parametrize(
+    ("resumable", "progressed", "expected"),
+    [
+        (False, False, Verdict(NEW, RECONNECT)),
+        (True, False, Verdict(LISTING, RECONNECT)),
+        (True, True, Verdict(LISTING, RESUME)),
+    ],
+)
+@pytest.mark.parametrize("kind", [TransportError, TruncatedResponseError])
+@pytest.mark.parametrize("repeated", [1, 9])
+def test_a_list_whose_connection_is_lost_goes_on_where_it_can(
+    kind: type[KinformError],
+    resumable: bool,
+    progressed: bool,
+    expected: Verdict,
+    repeated: int,
+) -> None:
+    facts = {"resumable": resumable, "progressed": progressed, "repeated": repeated}
+    assert verdict(LISTING, kind, **facts) == expected
 
 
 # -- while watching ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("healthy", "moved", "expected"),
+    ("unusable", "moved", "expected"),
     [
-        (True, True, Verdict(NEW, wait=False, reason="expired")),
-        (True, False, Verdict(NEW, wait=False, forget_version=True, reason="expired")),
-        (False, True, Verdict(NEW, reason="expired")),
-        (False, False, Verdict(NEW, forget_version=True, reason="expired")),
+        (1, True, Verdict(NEW, NONE, reason="expired")),
+        (1, False, Verdict(NEW, NONE, forget_version=True, reason="expired")),
+        (2, True, Verdict(NEW, BACK_OFF, reason="expired")),
+        (2, False, Verdict(NEW, BACK_OFF, forget_version=True, reason="expired")),
+        (9, False, Verdict(NEW, BACK_OFF, forget_version=True, reason="expired")),
     ],
 )
-def test_an_expired_watch_fetches_again_and_never_twice_the_same_dead_version(
-    healthy: bool, moved: bool, expected: Verdict
+def test_an_expired_watch_fetches_again_at_once_and_the_second_in_a_row_backs_off(
+    unusable: int, moved: bool, expected: Verdict
 ) -> None:
-    assert verdict(WATCHING, ExpiredError, healthy=healthy, moved=moved) == expected
+    assert verdict(WATCHING, ExpiredError, unusable=unusable, moved=moved) == expected
+
+
+@pytest.mark.parametrize("kind", [ExpiredError, WatchReplayError])
+def test_lists_within_a_second_of_each_other_are_slowed_down_from_the_fourth_on(
+    kind: type[KinformError],
+) -> None:
+    pauses = [verdict(WATCHING, kind, quick_lists=count).pause for count in (0, 1, 3, 4)]
+    assert pauses == [NONE, NONE, NONE, RECONNECT]
 
 
 @pytest.mark.parametrize("repeated", [1, 9])
 def test_a_silent_watch_is_resumed_at_once(repeated: int) -> None:
-    assert verdict(WATCHING, WatchSilenceError, repeated=repeated) == Verdict(WATCHING, wait=False)
+    assert verdict(WATCHING, WatchSilenceError, repeated=repeated) == Verdict(WATCHING, NONE)
 
 
 @pytest.mark.parametrize(
     ("kind", "limit", "last"),
     [
-        (VeryShortWatchError, 3, Verdict(NEW, reason="closed at once")),
         (ServerError, 3, Verdict(NEW, reason="internal errors")),
         (ServerTimeoutError, 3, Verdict(NEW, reason="internal errors")),
         (
@@ -240,11 +319,45 @@ def test_some_failures_of_a_watch_are_borne_a_few_times(
     assert verdict(WATCHING, kind, repeated=limit + 1) == last
 
 
-@pytest.mark.parametrize("healthy", [True, False])
-def test_a_replaying_server_is_listed_and_if_it_replays_at_once_later(healthy: bool) -> None:
-    assert verdict(WATCHING, WatchReplayError, healthy=healthy) == Verdict(
-        NEW, wait=not healthy, reason="replayed"
+def test_a_watch_closed_at_once_reconnects_then_backs_off_then_lists() -> None:
+    found = [verdict(WATCHING, VeryShortWatchError, repeated=number) for number in (1, 2, 3, 4)]
+    assert found == [
+        Verdict(WATCHING, RECONNECT),
+        Verdict(WATCHING, BACK_OFF),
+        Verdict(NEW, BACK_OFF, reason="closed at once"),
+        Verdict(NEW, BACK_OFF, reason="closed at once"),
+    ]
+
+
+@pytest.mark.parametrize(("unusable", "pause"), [(1, NONE), (2, BACK_OFF)])
+def test_a_replaying_server_is_listed_at_once_and_the_second_time_in_a_row_later(
+    unusable: int, pause: Pause
+) -> None:
+    assert verdict(WATCHING, WatchReplayError, unusable=unusable) == Verdict(
+        NEW, pause, reason="replayed"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "without"),
+    [
+        (TransportError, RECONNECT),
+        (TruncatedResponseError, RECONNECT),
+        (ConfigError, BACK_OFF),
+        (DecodeError, BACK_OFF),
+        (DiscoveryError, BACK_OFF),
+        (ResponseTooLargeError, BACK_OFF),
+        (SourceError, BACK_OFF),
+        (WatchError, BACK_OFF),
+    ],
+)
+@pytest.mark.parametrize("repeated", [1, 9])
+def test_a_watch_that_broke_resumes_at_once_after_progress_and_waits_without(
+    kind: type[KinformError], without: Pause, repeated: int
+) -> None:
+    progressed = verdict(WATCHING, kind, repeated=repeated, progressed=True)
+    assert progressed == Verdict(WATCHING, RESUME)
+    assert verdict(WATCHING, kind, repeated=repeated) == Verdict(WATCHING, without)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +368,7 @@ def test_a_replaying_server_is_listed_and_if_it_replays_at_once_later(healthy: b
         (ForbiddenError, Verdict(WATCHING, patience=2.0)),
         (NotFoundError, Verdict(NEW, patience=2.0, reason="absent")),
         (NoMatchError, Verdict(NEW, patience=2.0, reason="absent")),
-        (MethodNotAllowedError, Verdict(POLLING, wait=False, downgrade=True)),
+        (MethodNotAllowedError, Verdict(POLLING, NONE, downgrade=True)),
         (TooManyRequestsError, Verdict(WATCHING)),
         (ServiceUnavailableError, Verdict(WATCHING)),
         (BadRequestError, Verdict(NEW, forget_version=True, reason="refused")),
@@ -263,19 +376,14 @@ def test_a_replaying_server_is_listed_and_if_it_replays_at_once_later(healthy: b
         (InvalidError, Verdict(NEW, forget_version=True, reason="refused")),
         (NotAcceptableError, Verdict(NEW, forget_version=True, reason="refused")),
         (UnsupportedMediaTypeError, Verdict(NEW, forget_version=True, reason="refused")),
-        (ConfigError, Verdict(WATCHING)),
-        (DecodeError, Verdict(WATCHING)),
-        (DiscoveryError, Verdict(WATCHING)),
-        (ResponseTooLargeError, Verdict(WATCHING)),
-        (TransportError, Verdict(WATCHING)),
-        (WatchError, Verdict(WATCHING)),
     ],
 )
+@pytest.mark.parametrize("progressed", [False, True])
 @pytest.mark.parametrize("repeated", [1, 9])
 def test_each_other_failure_of_a_watch_has_one_answer_however_often(
-    kind: type[KinformError], expected: Verdict, repeated: int
+    kind: type[KinformError], expected: Verdict, repeated: int, progressed: bool
 ) -> None:
-    assert verdict(WATCHING, kind, repeated=repeated) == expected
+    assert verdict(WATCHING, kind, repeated=repeated, progressed=progressed) == expected
 
 
 def test_an_object_that_the_storage_cannot_read_is_a_reason_to_list() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import weakref
 
@@ -105,6 +106,22 @@ def test_a_handler_is_shown_with_its_failures_apart(
     for result in ("ok", "failed"):
         assert _value(registry, "kinform_handler_events_total", handler="mine", result=result) == 1
     assert _value(registry, "kinform_handler_duration_seconds_sum", handler="mine") == 0.75
+
+
+def test_staleness_is_asked_for_at_each_scrape_and_gone_when_the_informer_stops(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    staleness: float | None = None
+    metrics.informer_started("pods", lambda: staleness)
+    before = _value(registry, "kinform_informer_staleness_seconds")
+    assert before is not None
+    assert math.isnan(before)
+
+    for staleness in (0.0, 12.5):
+        assert _value(registry, "kinform_informer_staleness_seconds") == staleness
+
+    metrics.informer_stopped("pods")
+    assert _value(registry, "kinform_informer_staleness_seconds") is None
 
 
 def test_what_stopped_has_nothing_any_more_but_its_counts_stay(

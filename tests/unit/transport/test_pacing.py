@@ -55,10 +55,21 @@ async def test_what_comes_now_and_then_is_read_at_once() -> None:
 
 
 @virtual_time
-async def test_hundreds_of_changes_a_second_are_read_a_few_at_a_time_until_they_ebb_away() -> None:
+async def test_changes_are_read_at_once_however_many_come() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pacing = Pacing(ours)
+        for _ in range(1000):  # a thousand a second
+            pacing.read(10 * 1024)
+            assert _low_water(ours) == 1
+            await asyncio.sleep(0.001)
+
+
+@virtual_time
+async def test_with_a_latency_changes_are_read_a_few_at_a_time_until_they_ebb_away() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pacing = Pacing(ours, latency=PATIENCE)
         for _ in range(30):  # five hundred a second
             pacing.read(10 * 1024)
             await asyncio.sleep(0.002)

@@ -377,7 +377,7 @@ def flooded(ours: socket.socket) -> tuple[HttpStream, HeldConnection]:
     """A stream over this socket that has just read so much that it waits for more."""
     ours.setblocking(False)
     stream, connection = opened()
-    stream.pace(ours, stream)
+    stream.pace(ours, stream, latency=PATIENCE)
     for _ in range(BUSY):
         connection.deliver(chunk(b"."))
     assert low_water(ours) > 1

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Generic, TypeVar
 
-from kinform.api import ListOptions
-from kinform.client import EventType, Frame
-from kinform.errors import ApiError, CacheError, DecodeError, ExpiredError
+from kinform.client import EventType, Frame, ObjectList
+from kinform.errors import ApiError, CacheError, DecodeError
 from kinform.informers.reflector._admission import Admission
-from kinform.informers.sources._listwatch import ListWatch
 from kinform.objects import Handle, Model, Part, Record
 
 T = TypeVar("T", bound=Handle)
@@ -110,40 +108,15 @@ class Collecting(Generic[T]):
         self.records.pop(key, None)
         self.unreadable.discard(key)
 
-    async def take_pages(self, source: ListWatch[T], options: ListOptions) -> Listed | None:
-        """Take in all pages; ``None`` if they turn out to be of several versions.
+    async def take_page(self, page: ObjectList[T]) -> None:
+        """Take in one page.
 
         Raises:
-            ExpiredError: The server does not have the version that was asked for.
-            DecodeError: What it sends is no list of objects.
+            DecodeError: It is not of objects.
         """
-        version = None
-        pages = 0
-        while True:
-            try:
-                page = await source.page(options)
-            except ExpiredError:
-                if not options.continue_token:
-                    raise
-                return None
-            if version is not None and page.resource_version != version:
-                return None
-            version = page.resource_version
-            pages += 1
-            await self._take_records(page.records)
-            for bad in page.undecodable:
-                self.refuse(bad.error, bad.payload)
-            if not page.continue_token:
-                return Listed(version, pages)
-            if page.continue_token == options.continue_token:
-                raise DecodeError(
-                    f"{source.name}: the server gives the same continue token again, "
-                    "so its list has no end"
-                )
-            # The token holds the version; the server refuses both together.
-            options = options.replace(
-                continue_token=page.continue_token, resource_version="", resource_version_match=""
-            )
+        await self._take_records(page.records)
+        for bad in page.undecodable:
+            self.refuse(bad.error, bad.payload)
 
     async def _take_records(self, records: list[Record]) -> None:
         for number, record in enumerate(records, start=1):
@@ -153,16 +126,6 @@ class Collecting(Generic[T]):
                 raise DecodeError("the server lists in tables, not in objects")
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
-
-
-class Listed:
-    """What is known of a complete list."""
-
-    __slots__ = ("pages", "resource_version")
-
-    def __init__(self, resource_version: str, pages: int) -> None:
-        self.resource_version = resource_version
-        self.pages = pages
 
 
 class _Annotated(Model):

@@ -8,40 +8,13 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
-from kinform.client import Frame
+from kinform.client import Frame, Reachability
 from kinform.errors import WatchSilenceError
 from kinform.informers.reflector._alarm import Alarm
+from kinform.informers.reflector._silence_limit import MEANINGFUL_SILENCE, SilenceLimit
 from kinform.informers.sources._watch_shapes import Batches
 
 logger = logging.getLogger("kinform.reflector")
-
-
-class Cadence:
-    """How often this server says that nothing happened, learned from its bookmarks.
-
-    Bookmarks are not promised, so silence only ever means: resume, which costs little.
-    """
-
-    # A bookmark that is late by less than this proves nothing.
-    _FLOOR = 15.0
-
-    def __init__(self) -> None:
-        self._longest = 0.0
-        self._doubt = 3.0
-
-    def heard(self, gap: float) -> None:
-        """Two bookmarks came, ``gap`` seconds apart."""
-        self._longest = max(self._longest, gap)
-        self._doubt = 3.0
-
-    def was_silent(self) -> None:
-        """The limit was passed. In an idle cluster that is no fault: be slower to doubt again."""
-        self._doubt *= 2
-
-    @property
-    def longest_silence(self) -> float | None:
-        """How long this server may be silent; ``None`` while nothing is known."""
-        return max(self._longest * self._doubt, self._FLOOR) if self._longest else None
 
 
 class OpenWatch:
@@ -50,6 +23,7 @@ class OpenWatch:
     Attributes:
         opened_from: The version after which its changes begin.
         events: How many came, bookmarks included.
+        progressed: Whether something new came: an event, or a bookmark that moved the version.
         heard_at: When something came last, by the loop's clock.
     """
 
@@ -60,7 +34,8 @@ class OpenWatch:
         what: str,
         resource_version: str,
         lifetime: float,
-        cadence: Cadence,
+        silence_limit: SilenceLimit,
+        reachability: Reachability,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._stream = stream
@@ -71,13 +46,16 @@ class OpenWatch:
         self._ends_at = math.inf
         self.heard_at = 0.0
         self._longest_silence: float | None = None
-        self._cadence = cadence
+        self._silence_limit = silence_limit
+        self._reachability = reachability
+        self._is_doubted = False
         self._bookmark_at: float | None = None
         self.opened_from = resource_version
         self._opened_at = 0.0
         self._watching_since = 0.0
         self._alarm = Alarm(self._deadline)
         self.events = 0
+        self.progressed = False
 
     async def open(self) -> None:
         """Ask for it, and return when it is there.
@@ -94,6 +72,8 @@ class OpenWatch:
             raise WatchSilenceError(f"{self._what}: nothing answered; taken for dead") from error
         self._opened_at = self._watching_since = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
+        self._silence_limit.watch_opened()
+        self._reachability.add_stream(self)
 
     def begin(self, resource_version: str) -> None:
         """The list that it began with is complete, at this version; now it is a watch."""
@@ -114,7 +94,7 @@ class OpenWatch:
         """A bookmark came: the server's pulse."""
         now = self._loop.time()
         if self._bookmark_at is not None:
-            self._cadence.heard(now - self._bookmark_at)
+            self._silence_limit.received_bookmark(now - self._bookmark_at)
             self._alarm.set()  # what was learned may be less than what was waited for
         self._bookmark_at = now
 
@@ -139,9 +119,12 @@ class OpenWatch:
         self._longest_silence = longest_silence
 
         def heard(batch: list[Frame]) -> bool:
-            now = self.heard_at = self._loop.time()
+            now = self._loop.time()
             if now >= self._ends_at:
                 raise self._silence()  # a source that is always ready lets no timer come
+            if longest_silence is None:
+                self._learn(now)
+            self.heard_at = now
             return into(batch)
 
         if self._deadline() <= self.heard_at:
@@ -154,26 +137,48 @@ class OpenWatch:
                 raise  # of who takes it
             raise self._silence() from error
 
+    def _learn(self, now: float) -> None:
+        """Something came: note how long that took."""
+        limit = self._silence_limit
+        if limit.received(now - self.heard_at, now - self._opened_at):
+            # What killed the connection before this one may have killed others as well.
+            self._reachability.doubt_streams(silent_since=now - MEANINGFUL_SILENCE)
+        self._is_doubted = False
+        if limit.is_newly_known:
+            self._alarm.set()  # what was learned may be less than what was waited for
+
     def _silence(self) -> WatchSilenceError:
-        late = "the server did not end it"
-        if self._deadline() < self._ends_at:
-            late = "what was due did not come"
+        if self._is_doubted:
+            why = "another connection to the same server was dead"
+        elif self._deadline() < self._ends_at:
+            why = "what was due did not come in time"
             if self._longest_silence is None:
-                self._cadence.was_silent()
-        return WatchSilenceError(f"{self._what}: {late} in time; taken for dead")
+                self._silence_limit.exceeded()
+        else:
+            why = "the server did not end it in time"
+        return WatchSilenceError(f"{self._what}: {why}; taken for dead")
 
     def _deadline(self) -> float:
         """Until when something has to come."""
+        if self._is_doubted:
+            return self.heard_at
         silence = self._longest_silence
         if silence is None:
-            silence = self._cadence.longest_silence
+            silence = self._silence_limit.seconds
         return self._ends_at if silence is None else min(self._ends_at, self.heard_at + silence)
+
+    def doubt(self) -> None:
+        """Another connection to the same server was dead without a sign: take this one for dead."""
+        if self._longest_silence is None:  # a list that is streamed has limits of its own
+            self._is_doubted = True
+            self._alarm.set()
 
     def give_back(self, frames: list[Frame]) -> None:
         """Frames for the next reader."""
         self._left_over = frames
 
     async def close(self) -> None:
+        self._reachability.remove_stream(self)
         if self._batches is not None:
             self._batches = None
             self._alarm.stop()

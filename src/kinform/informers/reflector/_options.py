@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from kinform.errors import ConfigError
-from kinform.informers.reflector._backoff import Backoff
+from kinform.informers.reflector._backoff import Backoff, connection_backoff
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 
 
@@ -19,7 +19,9 @@ class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
         page_size: Objects a page. Left out, it is 500 where pages cost the server nothing.
         watch_timeout: A watch is asked to last between this and twice this; at least 300 s.
         poll_interval: Seconds between lists of a resource that cannot be watched.
-        backoff: Makes the backoff of each reflector.
+        backoff: Makes the delays of each reflector after refusals of the server (429, 5xx, 403).
+        reconnect_backoff: Makes the delays after connections that brought nothing: refused, reset,
+            timed out. A connection that made progress is followed by the next one at once.
         memory: Which resources cannot stream; those that share these options share it.
 
     Raises:
@@ -31,6 +33,7 @@ class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
     watch_timeout: float = 300.0
     poll_interval: float = 30.0
     backoff: Callable[[], Backoff] = Backoff
+    reconnect_backoff: Callable[[], Backoff] = connection_backoff
     memory: StreamingMemory = msgspec.field(default_factory=StreamingMemory)
 
     def __post_init__(self) -> None:

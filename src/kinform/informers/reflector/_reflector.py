@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
@@ -15,7 +14,6 @@ from kinform.errors import (
     CacheError,
     ConfigError,
     DecodeError,
-    IncompleteStreamError,
     KinformError,
     VeryShortWatchError,
     WatchError,
@@ -23,12 +21,16 @@ from kinform.errors import (
 from kinform.informers._callables import check_plain
 from kinform.informers.reflector._admission import Admission, records_of
 from kinform.informers.reflector._collecting import Collecting
-from kinform.informers.reflector._open_watch import Cadence, OpenWatch
+from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._paged_list import PagedList, PagesExpiredError
 from kinform.informers.reflector._quarantine import QuarantinedObject
-from kinform.informers.reflector._recovery import Recovery
+from kinform.informers.reflector._recovery import Attempt, Recovery
+from kinform.informers.reflector._silence_limit import SilenceLimit
+from kinform.informers.reflector._streamed_list import StreamedList
 from kinform.informers.reflector._taking import FROM_ANYWHERE, Taking
 from kinform.informers.reflector._target import Target, TargetFailedError, check_target
+from kinform.informers.reflector._verdicts import Pause, is_lost_connection
 from kinform.informers.reflector._vitals import (
     Phase,
     ReflectorStatus,
@@ -43,12 +45,8 @@ from kinform.objects import Handle
 logger = logging.getLogger("kinform.reflector")
 
 T = TypeVar("T", bound=Handle)
-# A watch that lived this long is proof of health; one that did not is damped.
-_HEALTHY_AFTER = 5.0
+# A watch that was open this long shows that the server can be watched, also if nothing came.
 _VERY_SHORT = 1.0
-# How long a streamed list may be silent: before its first object, and after.
-_FIRST_SILENCE = 60.0
-_NEXT_SILENCE = 30.0
 # A server may be this late in ending a watch whose time is up.
 _GRACE = 30.0
 _PAGE_SIZE = 500
@@ -65,16 +63,21 @@ class Reflector(Generic[T]):
                                                               cannot stream or is known not to
     STREAMING    the end bookmark came                        WATCHING, on the same stream
     STREAMING    not supported; silent; closed early twice    LISTING, remembered for an hour
-    STREAMING    403 (who may not watch may list)             LISTING
+    STREAMING    cut after objects came                       STREAMING; LISTING after 2
+    STREAMING    403 (listing may be allowed)                 LISTING
     STREAMING    410 or version too large                     STREAMING, asking for the newest
     STREAMING    401, 404, 429, 503                           WAITING, STREAMING
     STREAMING    anything else                                WAITING, STREAMING; LISTING after 3
     LISTING      all pages came                               WATCHING (or POLLING after a 405)
     LISTING      410 or version too large                     LISTING, asking for the newest
     LISTING      a continue token expired                     LISTING, in one request
+    LISTING      cut                                          LISTING the rest, in smaller pages
     LISTING      anything else                                WAITING, NEW
     WATCHING     the server ended it                          WATCHING from the last version
-    WATCHING     410; replayed events; 3 closed at once       NEW (the newest, if no progress)
+    WATCHING     connection lost after progress               WATCHING from the last version
+    WATCHING     410                                          NEW (the newest, if no progress)
+    WATCHING     410 again without progress; replayed events  WAITING, NEW
+    WATCHING     closed at once                               WAITING, WATCHING; NEW after 3
     WATCHING     silence                                      WATCHING from the last version
     WATCHING     connection lost, 401, 403, 429, 503          WAITING, WATCHING
     WATCHING     500 three times, 504 too large twice         WAITING, NEW
@@ -85,8 +88,10 @@ class Reflector(Generic[T]):
     any          cancelled                                    STOPPED
     ============ ============================================ ===================================
 
-    ``_verdicts.judge`` is this table as code. Waiting is jittered and exponential on every path,
-    at least what Retry-After says, and starts anew only after a watch that lived.
+    ``_verdicts.judge`` is this table as code. A connection that made progress is healthy, however
+    it ended: the next one is opened within 20 ms. Delays grow, exponentially and with jitter, only
+    over attempts that brought nothing: up to 1.5 s where no answer came, up to a minute after
+    refusals, and at least what Retry-After says.
 
     Args:
         source: What to list and watch.
@@ -148,15 +153,18 @@ class Reflector(Generic[T]):
         )
 
         self._vitals = Vitals(resource_version=resource_version)
-        self._recovery = Recovery(self.name, self._vitals, options.backoff(), metrics)
+        self._reachability = source.reachability
+        self._recovery = Recovery(self.name, self._vitals, options, self._reachability, metrics)
         self.set_watch_error_handler(on_watch_error)
         self._taking = Taking(self.name, store, self._admission, self._vitals)
-        self._cadence = Cadence()
+        self._silence_limit = SilenceLimit()
         self._open: OpenWatch | None = None
+        self._paged: PagedList[T] | None = None
         self._relist_reason = ""
         self._version_unusable = False
         self._was_paged = False
-        self._healthy = False
+        self._progressed = False
+        self._was_woken = False
         self._just_listed = False
         self._fault: BaseException | None = None
         self._steps = {
@@ -173,6 +181,11 @@ class Reflector(Generic[T]):
     def last_sync_resource_version(self) -> str:
         """How far it has come; empty before the first list."""
         return self._vitals.resource_version
+
+    @property
+    def staleness(self) -> float | None:
+        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        return self._vitals.staleness()
 
     @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
@@ -206,6 +219,7 @@ class Reflector(Generic[T]):
         try:
             while True:
                 self._vitals.enter(phase)
+                self._progressed = False
                 try:
                     phase = await self._steps[phase]()
                 except TargetFailedError as failed:
@@ -234,7 +248,8 @@ class Reflector(Generic[T]):
         may_stream = (
             self._streaming
             and self._source.supports_streaming
-            and self._memory.may_stream(self._memory_key)
+            and self._memory.may_stream(self._memory_key("stream"))
+            and self._recovery.may_stream
         )
         return Phase.STREAMING if may_stream else Phase.LISTING
 
@@ -245,30 +260,37 @@ class Reflector(Generic[T]):
             # The source made something else of it. It is still the end.
             raise asyncio.CancelledError from error
         await self._close_watch()
-        healthy, self._healthy = self._healthy, False
         asks_for_version = phase is Phase.LISTING or bool(self._vitals.resource_version)
-        verdict, delay = self._recovery.judge(
-            phase,
-            error,
+        attempt = Attempt(
+            phase=phase,
             versioned=asks_for_version and not self._version_unusable,
-            healthy=healthy,
+            progressed=self._progressed,
+            resumable=self._paged is not None and self._paged.is_resumable,
         )
+        verdict, delay = self._recovery.judge(attempt, error)
+        if not (verdict.next is Phase.LISTING and is_lost_connection(error)):
+            self._paged = None
         if verdict.downgrade:
             self._memory.downgrade(
-                self._memory_key if phase is Phase.STREAMING else self._watch_memory_key
+                self._memory_key("stream" if phase is Phase.STREAMING else "watch")
             )
         if verdict.forget_version:
             self._version_unusable = True
         if verdict.reason:
             self._relist_reason = verdict.reason
         if delay:
-            await self._wait(delay)
+            await self._wait(delay, until_reachable=verdict.pause is Pause.RECONNECT)
         return verdict.next
 
-    async def _wait(self, delay: float) -> None:
+    async def _wait(self, delay: float, *, until_reachable: bool = False) -> None:
         self._vitals.enter(Phase.WAITING)
         self._vitals.retry_at = self._vitals.clock() + delay
-        await asyncio.sleep(delay)
+        if until_reachable and not self._was_woken:
+            self._was_woken = await self._reachability.wait(delay)
+        else:
+            # Also where the answer that woke us was only for others: once is enough.
+            self._was_woken = False
+            await asyncio.sleep(delay)
         self._vitals.retry_at = None
 
     # -- streaming ---------------------------------------------------------------------------
@@ -284,31 +306,10 @@ class Reflector(Generic[T]):
         )
         started = self._vitals.clock()
         collecting = Collecting(self.name, self._admission)
-        version: str | None = None
-        deadline = math.inf
-
-        def collect(batch: list[Frame]) -> bool:
-            """Whether the list is complete, or the limit on the server's silence another one."""
-            nonlocal version, deadline
-            is_first = not watch.events
-            self._vitals.contact_at = self._vitals.clock()
-            used, version = collecting.take_events(batch)
-            watch.events += used
-            watch.give_back(batch[used:])
-            if collecting.is_late and deadline == math.inf:
-                # Changes come already: all there was has come, and only the word for it is due.
-                deadline = self._vitals.clock() + _NEXT_SILENCE
-            return is_first or version is not None or deadline < math.inf
-
-        while version is None:
-            silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
-            left = deadline - self._vitals.clock()
-            if not await watch.pour(collect, min(silence, left)):
-                raise IncompleteStreamError(
-                    f"{self.name}: the streamed list ended after {watch.events} events, "
-                    "before it was complete"
-                )
-        watch.begin(version)
+        try:
+            version = await StreamedList(watch, collecting, self._vitals).read(self.name)
+        finally:
+            self._progressed = bool(collecting.records)
         self._replace(collecting, version, SyncMode.STREAMING, started)
         await self._make_room()
         return Phase.WATCHING
@@ -322,23 +323,39 @@ class Reflector(Generic[T]):
         if version not in FROM_ANYWHERE and options.limit:
             # With a limit a bare version would mean "exactly", and not "at least".
             options = options.replace(resource_version_match="NotOlderThan")
-        collecting = Collecting(self.name, self._admission)
-        listed = await collecting.take_pages(self._source, options)
-        if listed is None:
+        paged = self._paged or PagedList(Collecting(self.name, self._admission), options)
+        try:
+            await self._fetch(paged)
+        except PagesExpiredError:
             # The server forgot the version between two pages. In one request nothing can change.
-            collecting = Collecting(self.name, self._admission)
-            options = options.replace(limit=None, resource_version_match="")
-            listed = await collecting.take_pages(self._source, options)
-            if listed is None:
-                raise DecodeError(f"{self.name}: the server pages a list that has no limit")
-        if version == "0" and listed.pages > 1:
+            paged = PagedList(
+                Collecting(self.name, self._admission),
+                options.replace(limit=None, resource_version_match=""),
+            )
+            try:
+                await self._fetch(paged)
+            except PagesExpiredError:
+                raise DecodeError(
+                    f"{self.name}: the server pages a list that has no limit"
+                ) from None
+        self._paged = None
+        if version == "0" and paged.pages > 1 and not paged.was_cut:
             # It pages even from its cache, or has none: then it can also page later.
             self._was_paged = True
-        self._replace(collecting, listed.resource_version, SyncMode.LIST, started)
+        self._replace(paged.collecting, paged.resource_version, SyncMode.LIST, started)
         await self._make_room()
-        if self._memory.may_stream(self._watch_memory_key):
+        if self._memory.may_stream(self._memory_key("watch")):
             return Phase.WATCHING
         return Phase.POLLING
+
+    async def _fetch(self, paged: PagedList[T]) -> None:
+        self._paged = paged
+        await self._reachability.admit()
+        await paged.fetch(self._source, on_page=self._page_came)
+
+    def _page_came(self) -> None:
+        self._progressed = True
+        self._reached()
 
     def _limit(self, version: str) -> int | None:
         if self._page_size:
@@ -378,7 +395,7 @@ class Reflector(Generic[T]):
         self._relist_reason = ""
         self._version_unusable = False
         self._just_listed = True
-        self._recovery.synced()
+        self._recovery.synced(version)
         self._metrics.list_finished(self.name, vitals.clock() - started, len(objects))
         logger.debug("%s: %d objects by %s at %s", self.name, len(objects), mode.value, version)
 
@@ -394,14 +411,21 @@ class Reflector(Generic[T]):
             what=self.name,
             resource_version=options.resource_version,
             lifetime=lifetime + _GRACE,
-            cadence=self._cadence,
+            silence_limit=self._silence_limit,
+            reachability=self._reachability,
         )
+        await self._reachability.admit()
         await watch.open()
         self._open = watch
-        self._vitals.watch_opens += 1
-        self._vitals.contact_at = self._vitals.clock()
+        self._vitals.watch_opened()
+        self._reached()
         self._metrics.watch_opened(self.name)
         return watch
+
+    def _reached(self) -> None:
+        """The server gave an answer: others need not wait any longer."""
+        self._was_woken = False
+        self._reachability.answered()
 
     async def _watch(self) -> Phase:
         watch = self._open
@@ -418,7 +442,7 @@ class Reflector(Generic[T]):
             while await self._take_from(watch):
                 await self._make_room()
         finally:
-            self._healthy = watch.watched_for >= _HEALTHY_AFTER
+            self._progressed = watch.progressed or watch.watched_for >= _VERY_SHORT
         await self._close_watch()
         return await self._after_clean_close(watch)
 
@@ -426,7 +450,7 @@ class Reflector(Generic[T]):
         """Apply what comes until somebody has to be waited for; false when the watch is over."""
 
         def take(batch: list[Frame]) -> bool:
-            self._vitals.contact_at = watch.heard_at
+            self._vitals.received(watch.heard_at)
             return not self._taking.take(batch, watch)
 
         try:
@@ -439,20 +463,18 @@ class Reflector(Generic[T]):
             raise
 
     async def _after_clean_close(self, watch: OpenWatch) -> Phase:
-        if self._healthy:
-            self._recovery.watch_lived()
-        elif watch.age < _VERY_SHORT and not watch.events:
+        if not self._progressed:
             raise VeryShortWatchError(
                 f"{self.name}: the server closed the watch from version "
-                f"{watch.opened_from or 'none'} at once, without an event"
+                f"{watch.opened_from or 'none'} at once, with nothing new"
             )
-        elif delay := self._recovery.watch_was_short():
-            await self._wait(delay)
+        await self._wait(self._recovery.watch_ended())
         return Phase.WATCHING
 
     async def _close_watch(self) -> None:
         watch, self._open = self._open, None
         if watch is not None:
+            self._vitals.watch_closed()
             short = watch.age < _VERY_SHORT and not watch.events
             self._metrics.watch_closed(self.name, watch.age, watch.events, short)
             await watch.close()
@@ -470,10 +492,5 @@ class Reflector(Generic[T]):
             except Exception:  # anybody's code; neither the watch nor the next one is to suffer
                 logger.exception("%s: resync failed", self.name)
 
-    @property
-    def _memory_key(self) -> tuple[str, object]:
-        return ("stream", self._source.resource or self.name or self._source)
-
-    @property
-    def _watch_memory_key(self) -> tuple[str, object]:
-        return ("watch", self._source.resource or self.name or self._source)
+    def _memory_key(self, verb: str) -> tuple[str, object]:
+        return (verb, self._source.resource or self.name or self._source)

@@ -58,6 +58,7 @@ class Taking(Generic[T]):
         What comes before something that is refused is applied: it is not sent again.
         """
         vitals, admission = self._vitals, self._admission
+        before = vitals.resource_version
         try:
             for frame in batch:
                 record = frame.record
@@ -81,8 +82,12 @@ class Taking(Generic[T]):
                     vitals.moved = True
         except BaseException:
             self._flush()
+            watch.progressed |= vitals.resource_version != before
             raise
-        return self._flush()
+        need_not_wait = self._flush()
+        if vitals.resource_version != before:
+            watch.progressed = True
+        return need_not_wait
 
     def _is_expected(self, record: Record) -> bool:
         is_expected = self._admission.is_expected(record)
@@ -136,7 +141,7 @@ class Taking(Generic[T]):
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
         watch.heard_bookmark()
-        self._vitals.bookmark_at = self._vitals.contact_at
+        self._vitals.received_bookmark()
         self._come_to(version)
 
     def _come_to(self, version: str) -> None:

@@ -1,6 +1,8 @@
-"""What went wrong and where in; what a reflector does next out. The whole policy, without I/O."""
+"""The policy of a reflector, without I/O: what it does next after each failure, and how soon."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 import msgspec
 
@@ -18,9 +20,12 @@ from kinform.errors import (
     NotAcceptableError,
     NotFoundError,
     ResourceVersionTooLargeError,
+    ResponseTooLargeError,
     ServerError,
     ServiceUnavailableError,
+    SourceError,
     TooManyRequestsError,
+    TransportError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
     VeryShortWatchError,
@@ -30,6 +35,9 @@ from kinform.errors import (
 from kinform.informers.reflector._vitals import Phase
 
 _VERSION_UNUSABLE = (ExpiredError, ResourceVersionTooLargeError)
+UNUSABLE_WATCH = (ExpiredError, WatchReplayError)
+"""From this version on the server cannot be watched."""
+
 _ABSENT = (NotFoundError, NoMatchError)
 _NOT_UNDERSTOOD = (
     BadRequestError,
@@ -43,7 +51,9 @@ _LATER = (TooManyRequestsError, ServiceUnavailableError)
 
 # How often something may happen in a row before it counts for something else.
 _CLEAN_CLOSES_OF_A_STREAM = 2
+CUT_STREAMS = 2
 _FAILURES_OF_A_STREAM = 3
+_QUICK_LISTS = 3
 _VERY_SHORT_WATCHES = 3
 _INTERNAL_ERRORS = 3
 _TOO_LARGE_VERSIONS = 2
@@ -52,19 +62,42 @@ _TOO_LARGE_VERSIONS = 2
 _LONG = 2.0
 
 
+class Pause(StrEnum):
+    """How long to wait before the next attempt."""
+
+    NONE = "none"
+    """Not at all."""
+    RESUME = "resume"
+    """Some milliseconds: the connection was healthy until it ended."""
+    RECONNECT = "reconnect"
+    """Short delays: the server gave no answer, so the attempt cost it next to nothing."""
+    BACK_OFF = "back off"
+    """Long delays, and what Retry-After says: the server answered with a refusal."""
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a verdict depends on beside the error. Counts include the failure at hand.
 
     Attributes:
         versioned: The request asked for a resource version, so it can be asked without.
-        healthy: The watch that ended had lived long enough to be called one.
+        progressed: The attempt brought something new before it failed: an event, a bookmark that
+            moved the version, objects of a streamed list, a page; or it was a watch that lived.
+        resumable: A paged list can go on where it was.
+        quick_lists: How many times in a row a watch led to a list within a second of the last.
         moved: An event or bookmark came since the last complete list.
+        cut_streams: Streamed lists since the last complete list that were cut on their way.
+        unusable: How many times in a row a watch was refused with 410 or replayed old events,
+            without progress in between.
         repeated: How many times in a row this very kind of failure happened in this phase.
     """
 
     versioned: bool = False
-    healthy: bool = False
+    progressed: bool = False
+    resumable: bool = False
+    quick_lists: int = 0
     moved: bool = True
+    cut_streams: int = 0
+    unusable: int = 1
     repeated: int = 1
 
 
@@ -73,15 +106,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
     Attributes:
         next: Where to go; NEW is the start of a cycle, which streams or lists.
-        wait: Back off before.
-        patience: How much longer than usual.
+        pause: How long to wait before.
+        patience: How much longer than usual to back off.
         forget_version: Ask for the newest state there, not for "at least what I know".
         downgrade: Remember that this resource cannot do what was tried.
         reason: Why the state has to be fetched again, if it has to.
     """
 
     next: Phase
-    wait: bool = True
+    pause: Pause = Pause.BACK_OFF
     patience: float = 1.0
     forget_version: bool = False
     downgrade: bool = False
@@ -97,29 +130,46 @@ def judge(phase: Phase, error: KinformError, facts: Facts) -> Verdict:
     return _judge_list(error, facts)
 
 
+def is_lost_connection(error: KinformError) -> bool:
+    """Whether the server gave no answer, or not all of it: refused, reset, timed out."""
+    return isinstance(error, TransportError) and not isinstance(
+        error, SourceError | ResponseTooLargeError
+    )
+
+
 def _judge_stream(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, _VERSION_UNUSABLE):
-        return Verdict(Phase.STREAMING, wait=not facts.versioned, forget_version=True)
+        return Verdict(Phase.STREAMING, _unless(facts.versioned), forget_version=True)
     if isinstance(error, (*_NOT_UNDERSTOOD, WatchSilenceError)):
-        return Verdict(Phase.LISTING, wait=False, downgrade=True)
+        return Verdict(Phase.LISTING, Pause.NONE, downgrade=True)
     if isinstance(error, IncompleteStreamError):
         if facts.repeated >= _CLEAN_CLOSES_OF_A_STREAM:
-            return Verdict(Phase.LISTING, wait=False, downgrade=True)
-        return Verdict(Phase.STREAMING)
+            return Verdict(Phase.LISTING, Pause.NONE, downgrade=True)
+        return _judge_lost_stream(facts)
+    if is_lost_connection(error):
+        return _judge_lost_stream(facts)
     if isinstance(error, ForbiddenError):
-        # To stream is to watch; who may only list shall at least have a list.
-        return Verdict(Phase.LISTING, wait=False)
+        # Streaming needs the verb watch; with list alone there is at least a list.
+        return Verdict(Phase.LISTING, Pause.NONE)
     if isinstance(error, (*_ABSENT, UnauthorizedError)):
         return Verdict(Phase.STREAMING, patience=_LONG)
     if not isinstance(error, _LATER) and facts.repeated >= _FAILURES_OF_A_STREAM:
-        return Verdict(Phase.LISTING, wait=False)
+        return Verdict(Phase.LISTING, Pause.NONE)
     return Verdict(Phase.STREAMING)
+
+
+def _judge_lost_stream(facts: Facts) -> Verdict:
+    is_over = facts.cut_streams >= CUT_STREAMS or facts.repeated >= _FAILURES_OF_A_STREAM
+    return Verdict(Phase.LISTING if is_over else Phase.STREAMING, _reconnect(facts))
 
 
 def _judge_list(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, _VERSION_UNUSABLE):
         # Asked for the newest there is, such an answer makes no sense: then wait.
-        return Verdict(Phase.LISTING, wait=not facts.versioned, forget_version=True)
+        return Verdict(Phase.LISTING, _unless(facts.versioned), forget_version=True)
+    if is_lost_connection(error):
+        # The pages that came are kept.
+        return Verdict(Phase.LISTING if facts.resumable else Phase.NEW, _reconnect(facts))
     if isinstance(error, (*_ABSENT, UnauthorizedError, ForbiddenError)):
         return Verdict(Phase.NEW, patience=_LONG)
     return Verdict(Phase.NEW)
@@ -129,18 +179,23 @@ def _judge_watch(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, ExpiredError):
         # 410 again, right after a list at that version: asking for it once more leads nowhere.
         return Verdict(
-            Phase.NEW, wait=not facts.healthy, forget_version=not facts.moved, reason="expired"
+            Phase.NEW, _before_list(facts), forget_version=not facts.moved, reason="expired"
         )
     if isinstance(error, WatchSilenceError):
-        return Verdict(Phase.WATCHING, wait=False)
+        return Verdict(Phase.WATCHING, Pause.NONE)
     if isinstance(error, VeryShortWatchError):
+        if facts.repeated == 1:
+            # A server that shuts down does this; the next attempt finds the one after it.
+            return Verdict(Phase.WATCHING, Pause.RECONNECT)
         return _after(facts, _VERY_SHORT_WATCHES, reason="closed at once")
     if isinstance(error, WatchReplayError):
-        return Verdict(Phase.NEW, wait=not facts.healthy, reason="replayed")
+        return Verdict(Phase.NEW, _before_list(facts), reason="replayed")
     if isinstance(error, CacheError):
         return Verdict(Phase.NEW, reason="store failed")
     if isinstance(error, ApiError | NoMatchError):
         return _judge_refused_watch(error, facts)
+    if facts.progressed or is_lost_connection(error):
+        return Verdict(Phase.WATCHING, _reconnect(facts))
     return Verdict(Phase.WATCHING)
 
 
@@ -152,7 +207,7 @@ def _judge_refused_watch(error: ApiError | NoMatchError, facts: Facts) -> Verdic
     if isinstance(error, _ABSENT):
         return Verdict(Phase.NEW, patience=_LONG, reason="absent")
     if isinstance(error, MethodNotAllowedError):
-        return Verdict(Phase.POLLING, wait=False, downgrade=True)
+        return Verdict(Phase.POLLING, Pause.NONE, downgrade=True)
     if isinstance(error, ResourceVersionTooLargeError):
         # The server will catch up, or it was restored from a backup and never will.
         return _after(facts, _TOO_LARGE_VERSIONS, reason="version too large", forget_version=True)
@@ -161,6 +216,22 @@ def _judge_refused_watch(error: ApiError | NoMatchError, facts: Facts) -> Verdic
             return Verdict(Phase.NEW, reason="storage read error")
         return _after(facts, _INTERNAL_ERRORS, reason="internal errors")
     return Verdict(Phase.NEW, forget_version=True, reason="refused")
+
+
+def _reconnect(facts: Facts) -> Pause:
+    return Pause.RESUME if facts.progressed else Pause.RECONNECT
+
+
+def _before_list(facts: Facts) -> Pause:
+    """A watch led nowhere, and everything is fetched again: at once, but not again and again."""
+    if facts.unusable > 1:
+        return Pause.BACK_OFF
+    return Pause.RECONNECT if facts.quick_lists > _QUICK_LISTS else Pause.NONE
+
+
+def _unless(condition: bool) -> Pause:
+    """Back off, but not if that holds."""
+    return Pause.NONE if condition else Pause.BACK_OFF
 
 
 def _after(facts: Facts, limit: int, *, reason: str, forget_version: bool = False) -> Verdict:

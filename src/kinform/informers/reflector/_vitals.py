@@ -1,7 +1,8 @@
-"""What a reflector does and suffers in; an honest account of it, for any thread, out."""
+"""The state of a reflector as others may see it, from any thread."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,6 +11,10 @@ from enum import StrEnum
 import msgspec
 
 from kinform.errors import ApiError, KinformError
+
+# After a reconnect the server sends what was missed at once. A stream that has been quiet for this
+# long has no more of it.
+_CAUGHT_UP_AFTER = 0.1
 
 
 class Phase(StrEnum):
@@ -32,7 +37,7 @@ class SyncMode(StrEnum):
 
 
 class WatchFailure(msgspec.Struct, frozen=True):
-    """What an error handler hears of a lost connection or a refusal.
+    """What an error handler receives for a lost connection or a refusal.
 
     Attributes:
         name: Whose: the informer's name.
@@ -41,6 +46,8 @@ class WatchFailure(msgspec.Struct, frozen=True):
         error: What happened.
         attempts: How many failures in a row this makes.
         retry_in: Seconds until the next attempt; 0 for at once.
+        staleness: Seconds since the store was last known to be current; ``None`` before the first
+            list.
     """
 
     name: str
@@ -49,6 +56,7 @@ class WatchFailure(msgspec.Struct, frozen=True):
     error: KinformError
     attempts: int
     retry_in: float
+    staleness: float | None = None
 
 
 class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +70,10 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
         attempts: Failures in a row; 0 while all is well.
         last_error: The latest of them, kept after it is over.
         retry_in: While waiting, the seconds that are left.
-        contact_age: Since the server last gave a sign: an event, a list, an opened watch.
+        staleness: Since the store was last known to be current; ``None`` before the first list.
+            While a watch is open: since the last event or bookmark, of which an idle server sends
+            about one a minute.
+        contact_age: Since anything last came from the server: an event, a list, an opened watch.
         event_age, bookmark_age, list_age, error_age: Since the last of each.
         relists: By reason, the first list not counted.
         watch_opens: How many watches were opened.
@@ -77,6 +88,7 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     last_error: KinformError | None
     retry_in: float | None
+    staleness: float | None
     contact_age: float | None
     event_age: float | None
     bookmark_age: float | None
@@ -99,7 +111,9 @@ class Vitals(msgspec.Struct, eq=False):
     attempts: int = 0
     last_error: KinformError | None = None
     retry_at: float | None = None
-    contact_at: float | None = None
+    contact_at: float = -math.inf  # if nothing ever came
+    current_at: float | None = None
+    is_catching_up: bool = False  # the watch may still be sending what was missed before it
     event_at: float | None = None
     bookmark_at: float | None = None
     list_at: float | None = None
@@ -119,9 +133,44 @@ class Vitals(msgspec.Struct, eq=False):
         self.synced = True
         self.mode = mode
         self.resource_version = version
-        self.contact_at = self.list_at = self.clock()
+        self.contact_at = self.current_at = self.list_at = self.clock()
+        self.is_catching_up = False
         self.attempts = 0
         self.moved = False
+
+    def watch_opened(self) -> None:
+        """The server answered. What was missed since the last watch comes first."""
+        self.contact_at = self.clock()
+        self.is_catching_up = True
+        self.watch_opens += 1
+
+    def received(self, now: float) -> None:
+        """Something came on an open watch."""
+        if self.is_catching_up and now - self.contact_at >= _CAUGHT_UP_AFTER:
+            self.is_catching_up = False
+        if not self.is_catching_up:
+            self.current_at = now
+        self.contact_at = now
+
+    def received_bookmark(self) -> None:
+        """The server says that everything up to a version has been sent."""
+        self.is_catching_up = False
+        self.current_at = self.bookmark_at = self.contact_at
+
+    def watch_closed(self) -> None:
+        if self.is_catching_up and self.clock() - self.contact_at >= _CAUGHT_UP_AFTER:
+            self.current_at = self.contact_at
+        self.is_catching_up = False
+
+    def staleness(self) -> float | None:
+        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        current_at, contact_at = self.current_at, self.contact_at
+        if current_at is None:
+            return None
+        now = self.clock()
+        if self.is_catching_up and now - contact_at >= _CAUGHT_UP_AFTER:
+            current_at = max(current_at, contact_at)
+        return max(0.0, now - current_at)
 
     def failed(self, error: KinformError) -> None:
         self.attempts += 1
@@ -144,7 +193,8 @@ class Vitals(msgspec.Struct, eq=False):
             attempts=self.attempts,
             last_error=self.last_error,
             retry_in=None if self.retry_at is None else max(0.0, self.retry_at - now),
-            contact_age=age(self.contact_at),
+            staleness=self.staleness(),
+            contact_age=None if self.contact_at == -math.inf else age(self.contact_at),
             event_age=age(self.event_at),
             bookmark_age=age(self.bookmark_at),
             list_age=age(self.list_at),

@@ -14,6 +14,7 @@ from kinform.client import (
     Labels,
     MetadataVerbs,
     ObjectList,
+    Reachability,
     Resource,
     ResourceOrModel,
     Verbs,
@@ -69,6 +70,7 @@ class ListWatch(Generic[T]):
     Attributes:
         resource: What is listed, if it is a resource of a server.
         namespace: The only namespace that objects come from; ``None`` for all.
+        reachability: What is known about the server; shared by all sources of one client.
     """
 
     @overload
@@ -115,6 +117,7 @@ class ListWatch(Generic[T]):
         self.supports_streaming = supports_streaming
         self.resource: GVR | str | None = None
         self.namespace: str | None = None
+        self.reachability = Reachability()
 
     @overload
     @classmethod
@@ -174,6 +177,7 @@ class ListWatch(Generic[T]):
         )
         source.resource = found if isinstance(found, GVR) else str(found)
         source.namespace = namespace
+        source.reachability = client.reachability
         source._selectors = ListOptions(
             label_selector=(
                 LabelSelector.from_labels(labels) if isinstance(labels, Mapping) else labels

@@ -22,7 +22,14 @@ from contextlib import (
 from typing import Any, Self, cast
 
 from kinform.client import EventType, Frame, FrameDecoder, Undecodable, Watch, WatchEvent
-from kinform.errors import ApiError, DecodeError, KinformError, TransportError, WatchError
+from kinform.errors import (
+    ApiError,
+    DecodeError,
+    KinformError,
+    SourceError,
+    TransportError,
+    WatchError,
+)
 from kinform.informers.sources._list_shapes import payload_of, read_item
 from kinform.informers.sources._off_loop import IteratorPump
 from kinform.objects import JSON
@@ -39,13 +46,18 @@ _decode_line = FrameDecoder(JSON).decode
 
 @contextmanager
 def foreign_errors(what: str) -> Iterator[None]:
-    """Whatever a caller's own code raises is, to who asked for objects: no answer."""
+    """Raise what a caller's own code raises as our error.
+
+    An ``OSError`` is a lost connection, which is retried soon; anything else may be a bug or a
+    refusal, which is not.
+    """
     try:
         yield
     except KinformError:
         raise
     except Exception as error:
-        raise TransportError(f"{what}: {type(error).__name__}: {error}") from error
+        kind = TransportError if isinstance(error, OSError) else SourceError
+        raise kind(f"{what}: {type(error).__name__}: {error}") from error
 
 
 class Batches(ABC):

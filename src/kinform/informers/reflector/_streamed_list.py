@@ -1,0 +1,66 @@
+"""A list that comes as the initial events of a watch, up to the bookmark that completes it."""
+
+from __future__ import annotations
+
+import math
+from typing import Generic, TypeVar
+
+from kinform.client import Frame
+from kinform.errors import IncompleteStreamError
+from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._open_watch import OpenWatch
+from kinform.informers.reflector._vitals import Vitals
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+# How long a streamed list may be silent: before its first object, and after.
+_FIRST_SILENCE = 60.0
+_NEXT_SILENCE = 30.0
+
+
+class StreamedList(Generic[T]):
+    """Reads a watch until its list is complete; what follows is the watch.
+
+    Attributes:
+        collecting: Takes the objects.
+    """
+
+    def __init__(self, watch: OpenWatch, collecting: Collecting[T], vitals: Vitals) -> None:
+        self._watch = watch
+        self.collecting = collecting
+        self._vitals = vitals
+        self._version: str | None = None
+        self._deadline = math.inf
+
+    async def read(self, name: str) -> str:
+        """The version of the complete list.
+
+        Raises:
+            IncompleteStreamError: The server ended the stream before the list was complete.
+            WatchSilenceError: It was silent for too long.
+        """
+        watch = self._watch
+        while self._version is None:
+            silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
+            left = self._deadline - self._vitals.clock()
+            if not await watch.pour(self._take, min(silence, left)):
+                raise IncompleteStreamError(
+                    f"{name}: the streamed list ended after {watch.events} events, "
+                    "before it was complete"
+                )
+        watch.begin(self._version)
+        return self._version
+
+    def _take(self, batch: list[Frame]) -> bool:
+        """Whether the list is complete, or the limit on the server's silence another one."""
+        watch, vitals = self._watch, self._vitals
+        is_first = not watch.events
+        vitals.contact_at = vitals.clock()
+        used, self._version = self.collecting.take_events(batch)
+        watch.events += used
+        watch.give_back(batch[used:])
+        if self.collecting.is_late and self._deadline == math.inf:
+            # Changes come already: all there was has come, and only the word for it is due.
+            self._deadline = vitals.clock() + _NEXT_SILENCE
+        return is_first or self._version is not None or self._deadline < math.inf
