@@ -4,6 +4,9 @@ A watcher that lists again may get several changes of an object as one, so calls
 one by one. Instead every acknowledged write is looked up in every watcher: it *has* the write from
 the first handler call on that shows this version of the object or a newer one. The lag of a write
 is that moment minus the earliest one of all watchers.
+
+An object that was created and deleted between two lists of a watcher is *folded* away: that watcher
+never gets it, and has no lag for it.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from benchmarks.faults.logs import DELETED, DELETED_UNSEEN, UNKNOWN, Call, Write
+from benchmarks.faults.logs import ADDED, DELETED, DELETED_UNSEEN, UNKNOWN, Call, Write
 
 SECOND = 1_000_000_000
 
@@ -29,8 +32,10 @@ class Target:
     """A write that every watcher should have.
 
     Attributes:
-        version: Of the object; a deletion, whose version nobody is told, is half a step above the
-            last one.
+        version: Of the object; a deletion, whose version its writer does not learn, is half a step
+            above the last one.
+        gone: The version from which on this object does not exist any more, though another one of
+            the same name may; ``None`` if it still exists at the end.
     """
 
     sent: int
@@ -38,23 +43,37 @@ class Target:
     key: str
     version: float
     is_deletion: bool = False
+    gone: float | None = None
 
 
 def targets(writes: Iterable[Write]) -> list[Target]:
-    """The acknowledged writes with a version of their own.
+    """The acknowledged writes, in order.
 
     A deletion after a write of unknown outcome is left out: its version might be anything.
     """
     last: dict[str, int | None] = {}
-    found = []
+    alive: dict[str, list[int]] = defaultdict(list)
+    found: list[Target] = []
+
+    def end_life(key: str, version: float) -> None:
+        for place in alive.pop(key, ()):
+            found[place] = replace(found[place], gone=version)
+
     for write in writes:
+        key = write.key
         if write.version is not None:
-            last[write.key] = write.version
-            found.append(Target(write.sent, write.answered, write.key, write.version))
+            if write.kind == ADDED:
+                end_life(key, write.version)
+            last[key] = write.version
+            alive[key].append(len(found))
+            found.append(Target(write.sent, write.answered, key, write.version))
         elif write.kind == UNKNOWN:
-            last[write.key] = None
-        elif write.kind == DELETED and (known := last.get(write.key)) is not None:
-            found.append(Target(write.sent, write.answered, write.key, known + 0.5, True))
+            last[key] = None
+        elif write.kind == DELETED and (known := last.get(key)) is not None:
+            version = known + 0.5
+            alive[key].append(len(found))
+            found.append(Target(write.sent, write.answered, key, version, True))
+            end_life(key, version)
     return found
 
 
@@ -69,36 +88,55 @@ class Timeline:
         by_key: dict[str, list[Call]] = defaultdict(list)
         for call in calls:
             by_key[call.key].append(call)
-        self._times: dict[str, tuple[list[float], list[int]]] = {
-            key: _first_times(of_key, deletions[key]) for key, of_key in by_key.items()
+        self._histories = {
+            key: _KeyHistory(of_key, deletions[key]) for key, of_key in by_key.items()
         }
 
-    def first_had(self, key: str, version: float) -> int | None:
-        """When (ns) it had that version or a newer one; ``None`` if it never did."""
-        versions, times = self._times.get(key, ([], []))
-        place = bisect_left(versions, version)
-        return times[place] if place < len(versions) else None
+    def first_had(self, target: Target) -> int | None:
+        """When (ns) it had the write or a newer one; ``None`` if it never did."""
+        history = self._histories.get(target.key, _NO_HISTORY)
+        place = history.place(target)
+        return history.times[place] if place < len(history.times) else None
+
+    def folded(self, target: Target) -> bool:
+        """The object was gone again before the watcher could get it."""
+        if target.gone is None:
+            return False
+        history = self._histories.get(target.key, _NO_HISTORY)
+        place = history.place(target)
+        if place == len(history.times):
+            return not history.exists_at_end
+        return history.is_new[place] and history.versions[place] > target.gone
 
 
-def _first_times(calls: list[Call], deletions: list[Target]) -> tuple[list[float], list[int]]:
-    """Growing versions and when each was reached."""
-    versions: list[float] = []
-    times: list[int] = []
-    newest = 0.0
-    for place, call in enumerate(calls):
-        version: float = call.version
-        if call.kind == DELETED_UNSEEN:
-            following = calls[place + 1].version if place + 1 < len(calls) else float("inf")
-            version = _unseen_deletion(call, deletions, following)
-        if version > newest:
-            newest = version
-            versions.append(version)
-            times.append(call.at)
-    return versions, times
+class _KeyHistory:
+    """The calls about one key: growing versions, when each came, and which began an object."""
+
+    def __init__(self, calls: list[Call], deletions: list[Target]) -> None:
+        self.versions: list[float] = []
+        self.times: list[int] = []
+        self.is_new: list[bool] = []
+        self.exists_at_end = False
+        for place, call in enumerate(calls):
+            version: float = call.version
+            if call.kind == DELETED_UNSEEN:
+                following = calls[place + 1].version if place + 1 < len(calls) else float("inf")
+                version = _unseen_deletion(call, deletions, following)
+            if version > (self.versions[-1] if self.versions else 0):
+                self.versions.append(version)
+                self.times.append(call.at)
+                self.is_new.append(not self.exists_at_end)
+            self.exists_at_end = call.kind not in (DELETED, DELETED_UNSEEN)
+
+    def place(self, target: Target) -> int:
+        return bisect_left(self.versions, target.version)
+
+
+_NO_HISTORY = _KeyHistory([], [])
 
 
 def _unseen_deletion(call: Call, deletions: list[Target], following: float) -> float:
-    """The latest deletion that the list can have noticed: after the last version, before the next."""
+    """The latest deletion that the list can have noticed, before the next version that it saw."""
     known = call.version + 0.5
     possible = (each.version for each in deletions if each.sent <= call.at)
     return max((each for each in possible if known <= each < following), default=known)
@@ -106,12 +144,13 @@ def _unseen_deletion(call: Call, deletions: list[Target], following: float) -> f
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Seconds behind the first watcher, over all writes; ``missing`` is how many never came.
+    """Seconds behind the first watcher, over all writes but those that were folded.
 
-    A write that never came counts as late until the end of the run.
+    ``missing`` is how many never came; each counts as late until the end of the run.
     """
 
     writes: int
+    folded: int
     missing: int
     p50: float
     p90: float
@@ -124,19 +163,21 @@ def lags(
 ) -> dict[str, Lag]:
     """The lag of each watcher over the writes that were sent between ``start`` and ``end``."""
     behind: dict[str, list[float]] = {name: [] for name in timelines}
-    missing = dict.fromkeys(timelines, 0)
+    folded, missing = dict.fromkeys(timelines, 0), dict.fromkeys(timelines, 0)
     for target in written:
         if not start <= target.sent <= end:
             continue
-        had = {name: each.first_had(target.key, target.version) for name, each in timelines.items()}
-        seen = [at for at in had.values() if at is not None]
-        if not seen:
-            continue
-        first = min(seen)
+        had: dict[str, int | None] = {}
+        for name, timeline in timelines.items():
+            if timeline.folded(target):
+                folded[name] += 1
+            else:
+                had[name] = timeline.first_had(target)
+        first = min((at for at in had.values() if at is not None), default=end)
         for name, at in had.items():
             missing[name] += at is None
             behind[name].append(((end if at is None else at) - first) / SECOND)
-    return {name: _summed(behind[name], missing[name]) for name in timelines}
+    return {name: _summed(behind[name], folded[name], missing[name]) for name in timelines}
 
 
 def current_after(
@@ -150,8 +191,8 @@ def current_after(
     until = back + int(SETTLE * SECOND)
     latest = back
     for target in written:
-        if start <= target.sent and target.answered <= until:
-            at = timeline.first_had(target.key, target.version)
+        if start <= target.sent and target.answered <= until and not timeline.folded(target):
+            at = timeline.first_had(target)
             if at is None:
                 return None
             latest = max(latest, at)
@@ -165,7 +206,7 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-def _summed(behind: list[float], missing: int) -> Lag:
+def _summed(behind: list[float], folded: int, missing: int) -> Lag:
     ordered = sorted(behind)
     p50, p90, p99 = (percentile(ordered, percent) for percent in (50, 90, 99))
-    return Lag(len(ordered), missing, p50, p90, p99, percentile(ordered, 100))
+    return Lag(len(ordered), folded, missing, p50, p90, p99, percentile(ordered, 100))

@@ -1,4 +1,4 @@
-"""Reads what the processes of a run logged: handler calls, writes, and requests to the API server."""
+"""Reads the logs of a run: handler calls, writes, and requests to the API server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ AUDIT_POLICY = {
 }
 """What kube-apiserver logs: each read, once, when it is received."""
 
+ADDED = "A"
+UPDATED = "U"
 DELETED = "D"
 DELETED_UNSEEN = "X"
 """A deletion that a list noticed; its version is the last one that the watcher knew."""
 UNKNOWN = "?"
+"""A write that the server did not answer."""
 
 
 class Call(NamedTuple):
-    """A handler call: when (CLOCK_MONOTONIC ns), what (``A``, ``U``, ``D``, ``X``), which object."""
+    """A handler call: when (CLOCK_MONOTONIC ns), one of the kinds above, and which object."""
 
     at: int
     kind: str
@@ -32,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A write: ``A``, ``U``, ``D``, or ``?`` for an unknown outcome; no version if none was told."""
+    """A write; a deletion and a write of unknown outcome have no version."""
 
     sent: int
     answered: int

@@ -28,7 +28,7 @@ class LineProcess:
         self._lines: queue.Queue[str | None] = queue.Queue()
 
     def __enter__(self) -> Self:
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed on exit
+        self._errors = tempfile.TemporaryFile("w+")
         self._process = subprocess.Popen(
             self._command,
             env=environment(),

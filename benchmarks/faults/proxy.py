@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
@@ -147,7 +147,7 @@ class Proxy:
             for link in port.links:
                 link.apply_conditions()
 
-    _ACTIONS: dict[str, Callable[[Proxy, Command], None]] = {
+    _ACTIONS: ClassVar[dict[str, Callable[[Proxy, Command], None]]] = {
         "reset": _reset,
         "half_open": _half_open,
         "stall": _stall,

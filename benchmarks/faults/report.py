@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.faults.experiment import Run
+from benchmarks.faults.histories import contradictions, without_repeats
 from benchmarks.faults.lag import Lag, Timeline, current_after, lags, targets
 from benchmarks.faults.logs import Requests
 
@@ -23,10 +24,11 @@ class Row:
     """The figures of one watcher.
 
     Attributes:
-        events: Handler calls since the writing began.
+        events: Handler calls since the writing began, without updates to the same version.
         current_after: The longest time from the end of an outage until it was current; ``None``
             if there was no outage, infinite if it never was.
         wrong_cache: How many keys of its final cache differ from what the server holds.
+        contradictions: Handler calls that no history of the objects explains.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Row:
     current_after: float | None
     is_current: bool
     wrong_cache: int
+    contradictions: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def rows(run: Run) -> list[Row]:
         made.append(
             Row(
                 name=name,
-                events=sum(call.at >= run.start for call in observed.calls),
+                events=sum(call.at >= run.start for call in without_repeats(observed.calls)),
                 lag=lag[name],
                 requests=observed.requests,
                 connections=observed.network["connections"],
@@ -80,6 +83,7 @@ def rows(run: Run) -> list[Row]:
                 ),
                 is_current=observed.is_current,
                 wrong_cache=len(wrong),
+                contradictions=contradictions(observed.calls, run.writes),
             )
         )
     return made
@@ -120,12 +124,12 @@ def _lag_goal(ours: Row, theirs: Row) -> Goal:
 def table(run: Run, measured: Sequence[Row], judged: Sequence[Goal]) -> str:
     """A row per watcher and a line per goal."""
     header = (
-        *("", "events", *_FIGURES, "lists", "watches", "other", "conns", "MB", "CPU s"),
+        *("", "events", "folded", *_FIGURES, "lists", "watches", "other", "conns", "MB", "CPU s"),
         *("current s", "state"),
     )
     cells = [header, *(_cells(row) for row in measured)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    writes = measured[0].lag.writes if measured else 0
+    writes = measured[0].lag.writes + measured[0].lag.folded if measured else 0
     lines = [
         f"{run.scenario.name}: {run.scenario.title}; {run.seconds:g} s of {run.scenario.resource}, "
         f"seed {run.seed}, {writes} writes; lag in s behind the first watcher"
@@ -145,9 +149,12 @@ def _cells(row: Row) -> tuple[str, ...]:
         problems.append(f"{row.lag.missing} missing")
     if row.wrong_cache:
         problems.append(f"{row.wrong_cache} wrong in cache")
+    if row.contradictions:
+        problems.append(f"{len(row.contradictions)} impossible, e.g. {row.contradictions[0]}")
     return (
         row.name,
         str(row.events),
+        str(row.lag.folded),
         *(f"{getattr(row.lag, figure):.3f}" for figure in _FIGURES),
         *map(str, row.requests),
         str(row.connections),

@@ -125,7 +125,7 @@ def cuts_and_compactions(cut_after: int, period: float) -> Plan:
 
 
 def mixture(period: float) -> Plan:
-    """Once per period one of: all or half of the connections reset, a stall, a refusal, slowness."""
+    """Once per period one of: a reset of all or of half, a stall, a refusal, slowness."""
 
     def plan(rng: random.Random, seconds: float) -> list[Step]:
         made: list[Step] = []

@@ -129,9 +129,13 @@ class Writer:
         return object_body(self._resource, namespace, name, filler)
 
     def _note(self, sent: int, kind: str, key: tuple[str, str], version: str) -> None:
-        line = f"{sent} {time.monotonic_ns()} {kind} {key[0]}/{key[1]} {version}\n"
+        line = _line(sent, kind, key, version)
         with _LOG_LOCK:
             self._log.write(line)
+
+
+def _line(sent: int, kind: str, key: tuple[str, str], version: str) -> str:
+    return f"{sent} {time.monotonic_ns()} {kind} {key[0]}/{key[1]} {version}\n"
 
 
 def object_body(resource: str, namespace: str, name: str, filler: str) -> dict[str, Any]:
@@ -147,14 +151,18 @@ def object_body(resource: str, namespace: str, name: str, filler: str) -> dict[s
     return {"metadata": metadata, "involvedObject": involved, "message": filler}
 
 
-def create_sentinels(given: Mapping[str, Any]) -> None:
+def create_sentinels(given: Mapping[str, Any], log: IO[str]) -> None:
     """One object per namespace; a watcher that has them all has everything before them."""
     api = Api(given)
     for namespace in given["namespaces"]:
         path = f"/api/v1/namespaces/{namespace}/{given['resource']}"
         body = object_body(given["resource"], namespace, given["sentinel"], "")
+        sent = time.monotonic_ns()
         status, answer = api.request("POST", path, body)
-        if status != 201:
+        if status == 201:
+            version = answer["metadata"]["resourceVersion"]
+            log.write(_line(sent, "A", (namespace, given["sentinel"]), version))
+        else:
             raise RuntimeError(f"sentinel in {namespace} was answered with {status}: {answer}")
 
 
@@ -189,7 +197,7 @@ def main() -> None:
         with _threads([run(writer) for writer in writers]):
             sys.stdin.readline()
             stop.set()
-        create_sentinels(given)
+        create_sentinels(given, log)
     print(json.dumps({"ended": time.monotonic_ns()}), flush=True)
 
 
