@@ -88,6 +88,7 @@ def slow_phases(period: float, length: float, bytes_per_second: float) -> Plan:
         return [
             step
             for at in moments(rng, seconds, period)
+            if at + length < seconds
             for step in (
                 Step(at, "set", {"bytes_per_second": bytes_per_second}),
                 Step(at + length, "set", {"bytes_per_second": 0}),
