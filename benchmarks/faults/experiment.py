@@ -47,6 +47,7 @@ class Observation:
     """What one watcher saw and used.
 
     Attributes:
+        cpu: Seconds, after the initial sync.
         is_current: It had everything when the run ended.
         network: Connections and bytes, as the proxy counted them.
     """

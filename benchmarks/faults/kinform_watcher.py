@@ -1,8 +1,8 @@
 """kinform informers that log every handler call; the counterpart of client-go's faults.go.
 
 Given JSON parameters, it prints ``synced`` after the initial sync, ``current`` once every
-namespace's sentinel object was added, and ends at the line ``stop`` with its cache and its CPU
-seconds. The log has the format that faults.go describes.
+namespace's sentinel object was added, and ends at the line ``stop`` with its cache and the CPU
+seconds since the sync. The log has the format that faults.go describes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EventLog:
 
 
 async def watch(given: Mapping[str, Any], file: IO[str]) -> dict[str, Any]:
-    """Run the informers until the harness says ``stop``; their cache and CPU seconds."""
+    """Run the informers until the harness says ``stop``; their cache and CPU time."""
     log = EventLog(file, sentinel=given["sentinel"], sentinels=given["sentinels"])
     config = ClusterConfig.from_kubeconfig(given["kubeconfig"])
     async with Client(replace(config, user_agent=given["user_agent"])) as client:
@@ -77,10 +77,11 @@ async def watch(given: Mapping[str, Any], file: IO[str]) -> dict[str, Any]:
             async with asyncio.timeout(_SYNC_TIMEOUT):
                 for registration in registrations:
                     await registration.has_synced
+            before = used_cpu()
             print("synced", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
             return {
-                "cpu": used_cpu(),
+                "cpu": used_cpu() - before,
                 "cache": {
                     obj.key: obj.resource_version
                     for informer in informers

@@ -60,7 +60,7 @@ class Link:
         self._counters = counters
         self._on_close = on_close
         self._is_silent = False
-        self._is_open = True
+        self.is_open = True
         self._to_client = 0
         self._ended: set[bool] = set()
         self._timers: list[asyncio.TimerHandle] = []
@@ -126,8 +126,8 @@ class Link:
         """One side is gone: so is the other, except that a silent link says nothing to clients."""
         if from_client or not self._is_silent:
             (self.server if from_client else self.client).close()
-        if from_client and self._is_open:
-            self._is_open = False
+        if from_client and self.is_open:
+            self.is_open = False
             for timer in self._timers:
                 timer.cancel()
             self._on_close(self)

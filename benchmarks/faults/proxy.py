@@ -89,6 +89,9 @@ class Port:
         except OSError:
             link.client.reset()
             return
+        if not link.is_open:
+            link.server.reset()  # the client is gone already
+            return
         link.open()
         link.client.hold("connect", False)
 

@@ -27,6 +27,7 @@ class Row:
         events: Handler calls since the writing began, without updates to the same version.
         current_after: The longest time from the end of an outage until it was current; ``None``
             if there was no outage, infinite if it never was.
+        cpu: Seconds that the process used after its initial sync.
         wrong_cache: How many keys of its final cache differ from what the server holds.
         contradictions: Handler calls that no history of the objects explains.
     """
@@ -155,7 +156,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.name,
         str(row.events),
         str(row.lag.folded),
-        *(f"{getattr(row.lag, figure):.3f}" for figure in _FIGURES),
+        *(f"{getattr(row.lag, figure):.4f}" for figure in _FIGURES),
         *map(str, row.requests),
         str(row.connections),
         f"{row.megabytes:.1f}",
