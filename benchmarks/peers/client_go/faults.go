@@ -1,7 +1,8 @@
 // Mode "faults": informers that log every handler call, for the benchmark behind a faulty network.
 //
 // It prints "synced" after the initial sync, "current" once every namespace's sentinel object was
-// added, and ends at the line "stop" with its cache and the CPU seconds since the sync. A line of the log is
+// added, and ends at the line "stop" with its cache and the CPU seconds since the sync. A line of
+// the log is
 //
 //	<CLOCK_MONOTONIC ns> <A|U|D|X> <namespace>/<name> <resourceVersion>
 //
