@@ -83,20 +83,16 @@ class Run:
     truth: Mapping[str, int]
 
 
-class Experiment:
-    """A scenario whose processes run."""
+class FaultInjector:
+    """Applies the steps of a schedule to the proxy and the cluster.
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        cluster: AuditedCluster,
-        proxy: ProxyProcess,
-        writer: LineProcess,
-    ) -> None:
-        self._scenario = scenario
+    Attributes:
+        outages: When each outage so far was over.
+    """
+
+    def __init__(self, cluster: AuditedCluster, proxy: ProxyProcess) -> None:
         self._cluster = cluster
         self._proxy = proxy
-        self._writer = writer
         self.outages: list[int] = []
 
     def play(self, schedule: Sequence[Step], seconds: float) -> None:
@@ -174,11 +170,11 @@ def run_scenario(
             stack.enter_context(each.process)
         for each in running:
             each.process.expect("synced", _SYNC_TIMEOUT)
-        experiment = Experiment(scenario, cluster, proxy, writer)
+        injector = FaultInjector(cluster, proxy)
         start = time.monotonic_ns()
         writer.say("go")
         time.sleep(_LEAD)
-        experiment.play(steps(scenario.plan, seed=seed, seconds=seconds), seconds)
+        injector.play(steps(scenario.plan, seed=seed, seconds=seconds), seconds)
         writer.say("stop")
         writer.read_json(_SYNC_TIMEOUT)
         current = _wait_until_current(running, patience)
@@ -209,7 +205,7 @@ def run_scenario(
         observations=observations,
         start=start,
         end=end,
-        outages=experiment.outages,
+        outages=injector.outages,
         truth=truth,
     )
 
