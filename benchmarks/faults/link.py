@@ -63,20 +63,27 @@ class Link:
         self.is_open = True
         self._to_client = 0
         self._ended: set[bool] = set()
-        self._timers: list[asyncio.TimerHandle] = []
+        self._opened = 0.0
+        self._end_of_life: asyncio.TimerHandle | None = None
+        self._end_of_pause: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
         """Start to forward; both ends are connected."""
         self._counters.connections += 1
-        if self._conditions.lifetime:
-            loop = asyncio.get_running_loop()
-            self._timers.append(loop.call_later(self._conditions.lifetime, self.close))
+        self._opened = asyncio.get_running_loop().time()
         self.apply_conditions()
 
     def apply_conditions(self) -> None:
-        """Stall or go on, as the conditions say now."""
+        """Stall or go on, live on or not, as the conditions say now."""
         for end in (self.client, self.server):
             end.hold("stall", self._conditions.stalled)
+        if self._end_of_life is not None:
+            self._end_of_life.cancel()
+            self._end_of_life = None
+        if self._conditions.lifetime and self._opened:
+            end_of_life = self._opened + self._conditions.lifetime
+            loop = asyncio.get_running_loop()
+            self._end_of_life = loop.call_at(end_of_life, self.close)
 
     def silence(self) -> None:
         """Forward nothing ever again, and tell neither side: a half-open connection."""
@@ -128,15 +135,15 @@ class Link:
             (self.server if from_client else self.client).close()
         if from_client and self.is_open:
             self.is_open = False
-            for timer in self._timers:
-                timer.cancel()
+            for timer in (self._end_of_life, self._end_of_pause):
+                if timer is not None:
+                    timer.cancel()
             self._on_close(self)
 
     def _slow_down(self, seconds: float) -> None:
         self.server.hold("slow", True)
         loop = asyncio.get_running_loop()
-        self._timers = [timer for timer in self._timers if timer.when() > loop.time()]
-        self._timers.append(loop.call_later(seconds, self.server.hold, "slow", False))
+        self._end_of_pause = loop.call_later(seconds, self.server.hold, "slow", False)
 
 
 class End(asyncio.Protocol):

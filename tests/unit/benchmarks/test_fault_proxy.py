@@ -163,6 +163,13 @@ async def test_connection_is_closed_in_order_at_the_end_of_its_lifetime(proxy: T
     assert await reader.read() == b""
 
 
+async def test_lifetime_counts_for_connections_that_are_open_already(proxy: TestedProxy) -> None:
+    reader, _ = connection = await proxy.connect()
+    await ask(connection, b"x")
+    await proxy.obey({"do": "set", "lifetime": 0.05})
+    assert await reader.read() == b""
+
+
 async def test_slow_connection_takes_as_long_as_its_rate_says(proxy: TestedProxy) -> None:
     await proxy.obey({"do": "set", "bytes_per_second": 1_000_000})
     loop = asyncio.get_running_loop()
