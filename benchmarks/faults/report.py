@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -167,13 +168,26 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def document(run: Run, measured: Sequence[Row], judged: Sequence[Goal]) -> Mapping[str, Any]:
-    """Everything that the table says, and when the outages were."""
+    """Everything that the table says, and when the outages were.
+
+    A watcher that has not recovered has no ``current_after``: JSON knows no infinity.
+    """
     return {
         "title": run.scenario.title,
         "resource": run.scenario.resource,
         "seed": run.seed,
         "seconds": run.seconds,
         "outages_ended": [(at - run.start) / 1e9 for at in run.outages],
-        "watchers": [{**asdict(row), "requests": row.requests._asdict()} for row in measured],
+        "watchers": [_figures(row) for row in measured],
         "goals": [asdict(goal) for goal in judged],
+    }
+
+
+def _figures(row: Row) -> Mapping[str, Any]:
+    recovered = row.current_after is None or math.isfinite(row.current_after)
+    return {
+        **asdict(row),
+        "requests": row.requests._asdict(),
+        "recovered": recovered,
+        "current_after": row.current_after if recovered else None,
     }

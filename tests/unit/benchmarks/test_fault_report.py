@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,16 @@ def test_document_can_be_kept_as_json() -> None:
     measured = rows(run)
     kept = json.loads(json.dumps(document(run, measured, goals(run, measured))))
     assert kept["outages_ended"] == [1.0]
+    assert kept["watchers"][1]["recovered"]
     assert kept["watchers"][1]["requests"] == {"lists": 1, "watches": 2, "others": 0}
+
+
+def test_watcher_that_never_recovers_is_kept_as_such() -> None:
+    run = a_run(ours=replace(observed(3), calls=[]), outages=[2 * SECOND])
+    measured = rows(run)
+    assert "current inf s" in table(run, measured, goals(run, measured))
+    kept = document(run, measured, [])["watchers"][1]
+    assert (kept["recovered"], kept["current_after"]) == (False, None)
 
 
 def test_median_of_rounds_keeps_what_went_wrong_in_one() -> None:
