@@ -35,6 +35,7 @@ test-all: ## the suite on every supported Python that is installed
 
 test-cluster: $(READY) ## conformance and more against a real kube-apiserver and etcd
 	@$(BIN)/python tools/cluster_binaries.py > /dev/null || test -z "$(KINFORM_REQUIRE_CLUSTER)"
+	@$(BIN)/python -m benchmarks.peer_programs client-go
 	$(BIN)/python -m pytest --cluster $(PYTEST_OPTIONS)
 
 check: $(READY) ## ruff, mypy strict, pyright, and the layers of the architecture

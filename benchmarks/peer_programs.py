@@ -2,6 +2,8 @@
 
 The sources of ours that use them are in ``peers/``; the libraries come from the registries. A peer
 whose toolchain is missing is left out, and said so.
+
+    python -m benchmarks.peer_programs client-go      # builds it, if it is not there yet
 """
 
 from __future__ import annotations
@@ -123,3 +125,7 @@ def _run(command: list[str], cwd: Path) -> None:
     )
     if done.returncode:
         raise NoPeerError(f"`{' '.join(command[:3])}` failed: {done.stderr.strip()[-500:]}")
+
+
+if __name__ == "__main__":
+    available_peers(sys.argv[1:], install=True)

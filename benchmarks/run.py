@@ -2,6 +2,7 @@
 
     python benchmarks/run.py                           # everything
     python benchmarks/run.py --only list --server=static --objects 5000
+    python benchmarks/run.py --only faults --scenarios resets-3s,cut-64kB --seconds 20
     python benchmarks/run.py --quick                   # a few seconds; the figures mean little
 
 What was measured, run by run, is kept in benchmarks/results/.
@@ -13,12 +14,15 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.contest import Outcome, UnequalWorkError, hold
 from benchmarks.conversation import ContenderFailedError
+from benchmarks.faults.bench import FAULTS, add_options, check_options, run_faults
 from benchmarks.informer_scenarios import WrongServerError
 from benchmarks.peer_programs import available_peers
 from benchmarks.report import document, table
@@ -27,6 +31,7 @@ from benchmarks.servers import SERVERS, real_is_available
 from benchmarks.sizes import Sizes
 from kinform._native import IS_COMPILED
 
+_NAMES = (*SCENARIOS, FAULTS)
 _RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -34,7 +39,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default=",".join(SCENARIOS), help="scenarios, with commas")
+    parser.add_argument("--only", default=",".join(_NAMES), help="scenarios, with commas")
     parser.add_argument("--rounds", type=int, help="default 3, of initial syncs 5; 1 with --quick")
     parser.add_argument("--objects", type=int, help="pods to list; default 20000")
     parser.add_argument("--events", type=int, help="events to watch and decode; default 20000")
@@ -47,10 +52,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--quick", action="store_true", help="small and once; installs no peers that are missing"
     )
     parser.add_argument("--results", type=Path, default=_RESULTS, help="where to keep figures")
+    add_options(parser)
     options = parser.parse_args(arguments)
     options.only = options.only.split(",")
-    if unknown := set(options.only) - set(SCENARIOS):
-        parser.error(f"no scenario {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
+    if unknown := set(options.only) - set(_NAMES):
+        parser.error(f"no scenario {', '.join(sorted(unknown))}; there are {', '.join(_NAMES)}")
+    check_options(parser, options)
     options.rounds = options.rounds or (1 if options.quick else None)
     options.objects = options.objects or (1000 if options.quick else 20_000)
     options.events = options.events or (500 if options.quick else 20_000)
@@ -70,6 +77,8 @@ def run(options: argparse.Namespace) -> list[Outcome]:
     )
     outcomes = []
     for name in options.only:
+        if name == FAULTS:
+            continue  # all of its contenders run at once
         try:
             with SCENARIOS[name](sizes) as scenario:
                 peers = available_peers(scenario.peers, install=not options.quick)
@@ -81,18 +90,29 @@ def run(options: argparse.Namespace) -> list[Outcome]:
     return outcomes
 
 
+def _run_faults(options: argparse.Namespace) -> Mapping[str, Any]:
+    if FAULTS not in options.only:
+        return {}
+    try:
+        return run_faults(options)
+    except WrongServerError as problem:
+        print(f"without {FAULTS}: {problem}", file=sys.stderr, flush=True)
+        return {}
+
+
 def main() -> int:
     options = parse(sys.argv[1:])
     if not IS_COMPILED:
         print("kinform is not compiled here, and slower than it could be: was there no C compiler?")
     try:
         outcomes = run(options)
+        faults = _run_faults(options)
     except (ContenderFailedError, UnequalWorkError) as problem:
         print(problem, file=sys.stderr)
         return 1
     options.results.mkdir(parents=True, exist_ok=True)
     kept = options.results / time.strftime("%Y%m%dT%H%M%SZ.json", time.gmtime())
-    measured = document(outcomes, options=vars(options))
+    measured = {**document(outcomes, options=vars(options)), FAULTS: faults}
     kept.write_text(json.dumps(measured, indent=1, default=str))
     print(f"medians; ratios are to the first row; kept in {kept}")
     return 0

@@ -136,6 +136,12 @@ class RealCluster:
             self._apiserver.stop(grace=20.0)
             self._apiserver = None
 
+    def kill_apiserver(self) -> None:
+        """End it with SIGKILL; the data stays in etcd."""
+        if self._apiserver is not None:
+            self._apiserver.kill()
+            self._apiserver = None
+
     def start_apiserver(self) -> None:
         """Start it again at the same address; returns when it is ready."""
         if self._apiserver is None:

@@ -59,6 +59,19 @@ def test_changes_cannot_be_steady_without_a_real_server(tmp_path: Path) -> None:
     assert "import: one import" in done.stdout
 
 
+def test_faults_are_left_out_without_a_real_server(tmp_path: Path) -> None:
+    done = _run("--quick", "--only", "faults,import", cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "without faults: it wants kube-apiserver" in done.stderr
+    assert "import: one import" in done.stdout
+
+
+def test_unknown_fault_scenario_is_refused_with_the_known_names(tmp_path: Path) -> None:
+    done = _run("--only", "faults", "--scenarios", "calm,storm", cache=tmp_path)
+    assert done.returncode == 2
+    assert "no fault scenario storm; there are calm, resets-1s" in done.stderr
+
+
 def test_a_peer_without_its_toolchain_is_left_out_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,8 @@
 //
 // Modes: "sync" ends some seconds after the initial sync; "steady" says "synced", then counts
 // the changes between the lines "go" and "stop" on its standard input; "bare" is no informer, it
-// reads the bytes of a watch and looks for the stamps in them: what any client has to wait for.
+// reads the bytes of a watch and looks for the stamps in them: what any client has to wait for;
+// "faults" is in faults.go.
 package main
 
 import (
@@ -39,6 +40,15 @@ type parameters struct {
 	Stamp      string  `json:"stamp"`   // the label that holds when a change was written
 	Started    int64   `json:"started"` // when this process was started, in ns of CLOCK_MONOTONIC
 	Rest       float64 `json:"rest"`    // seconds to wait before memory is read
+
+	// Of mode "faults".
+	Form       string   `json:"form"`       // "typed" or "dynamic"
+	Resource   string   `json:"resource"`   // a resource of core/v1
+	Namespaces []string `json:"namespaces"` // one informer each; empty: one informer of all
+	UserAgent  string   `json:"user_agent"`
+	Log        string   `json:"log"`       // the file of handler calls
+	Sentinel   string   `json:"sentinel"`  // the name of the last object that is created
+	Sentinels  int      `json:"sentinels"` // in how many namespaces it is created
 }
 
 // window holds what is counted between "go" and "stop".
@@ -75,6 +85,10 @@ func main() {
 	must(json.Unmarshal([]byte(os.Args[1]), &given))
 	config, err := clientcmd.BuildConfigFromFlags("", given.Kubeconfig)
 	must(err)
+	if given.Mode == "faults" {
+		must(json.NewEncoder(os.Stdout).Encode(runFaults(config, given)))
+		return
+	}
 	watched := &window{}
 	if given.Mode == "bare" {
 		go readBare(config, given.Stamp, watched)
