@@ -25,7 +25,7 @@ async def client(api: ApiServer) -> AsyncIterator[Client]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds become hundredths: what is due within a minute is due at once."""
-    monkeypatch.setattr("kinform.informers.reflector._reflector._FIRST_SILENCE", 0.2)
-    monkeypatch.setattr("kinform.informers.reflector._reflector._NEXT_SILENCE", 0.2)
+    monkeypatch.setattr("kinform.informers.reflector._streamed_list._FIRST_SILENCE", 0.2)
+    monkeypatch.setattr("kinform.informers.reflector._streamed_list._NEXT_SILENCE", 0.2)
     monkeypatch.setattr("kinform.informers.reflector._recovery._LONGEST_RETRY_AFTER", 0.02)
     monkeypatch.setattr("kinform.informers.reflector._silence_limit.MEANINGFUL_SILENCE", 0.1)
