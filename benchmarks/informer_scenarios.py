@@ -29,6 +29,7 @@ from benchmarks.informer_targets import (
     TYPED,
     TYPED_JSON,
     TYPED_TARGETS,
+    UNHURRIED,
 )
 from benchmarks.metrics import (
     CPU,
@@ -150,6 +151,9 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
             contenders=(
                 *_contenders(given),
                 Contender(TYPED, "kinform_sync", {**given, "typed": True}),
+                Contender(
+                    UNHURRIED, "kinform_sync", {**given, "typed": True, "watch_latency": 0.004}
+                ),
                 Contender("kinform, def handler", "kinform_sync", {**given, "threaded": True}),
                 Contender(
                     "kinform, every part read", "kinform_sync", {**given, "read_parts": True}

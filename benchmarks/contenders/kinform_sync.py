@@ -57,8 +57,11 @@ async def follow_pods(parameters: Parameters) -> Facts:
     async def on_update(old: Any, new: Any) -> None:
         note(old, new)
 
-    wire_format = parameters.get("wire", "auto")
-    async with Client.from_kubeconfig(parameters["kubeconfig"], wire_format=wire_format) as client:
+    async with Client.from_kubeconfig(
+        parameters["kubeconfig"],
+        wire_format=parameters.get("wire", "auto"),
+        watch_latency=parameters.get("watch_latency", 0.0),
+    ) as client:
         transform = strip_managed_fields if parameters.get("strip") else None
         factory = (
             SharedInformerFactory(client, transform=transform)
