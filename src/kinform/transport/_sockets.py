@@ -8,7 +8,10 @@ from typing import Any
 
 from aiohappyeyeballs import start_connection
 
-CONNECT_TIMEOUT = 30.0
+CONNECT_TIMEOUT = 15.0
+"""Seconds until there is a connection, TLS included."""
+# Where packets vanish, the system asks again after 1, 3, 7, 15 s: a new attempt is sooner back.
+_SOCKET_TIMEOUT = 5.0
 # How long one address of a host may keep us from trying the next as well.
 _NEXT_ADDRESS_AFTER = 0.25
 
@@ -39,12 +42,14 @@ async def connected_socket(host: str, port: int) -> socket.socket:
 
     Raises:
         OSError: None of them does, or there are none (``socket.gaierror``).
+        TimeoutError: None of them does in time.
         UnicodeError: The name cannot be one of a host.
     """
     addresses = await _addresses(host, port)
-    return await start_connection(
-        addresses, happy_eyeballs_delay=_NEXT_ADDRESS_AFTER, socket_factory=new_socket
-    )
+    async with asyncio.timeout(_SOCKET_TIMEOUT):
+        return await start_connection(
+            addresses, happy_eyeballs_delay=_NEXT_ADDRESS_AFTER, socket_factory=new_socket
+        )
 
 
 async def _addresses(host: str, port: int) -> list[Any]:

@@ -6,8 +6,9 @@ import asyncio
 import gc
 import logging
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from kinform.errors import TransportError
 from kinform.transport import Request
-from kinform.transport._http_stream import HttpStream
+from kinform.transport._http_stream import HttpStream, open_stream
 from tests.support.held_connection import HeldConnection
 from tests.support.waiting import wait_until
 from tests.support.wire import (
@@ -418,3 +419,25 @@ async def test_a_name_that_no_server_can_have_is_named_and_nothing_left_open(
     with pytest.raises(TransportError, match=r"'\.internal' cannot be the name of a server"):
         await transport.send(WATCH)
     gc.collect()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others answer a full queue in another way")
+async def test_a_server_that_ignores_connections_is_given_up_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Packets that vanish are sent again after ever longer times; a new attempt is sooner back."""
+    monkeypatch.setattr("kinform.transport._sockets._SOCKET_TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, ExitStack() as stack:
+        for _ in range(3):  # as many as the system lets wait
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        host, port = server.getsockname()
+        with pytest.raises(TransportError, match="no connection came about in time"):
+            await open_stream(
+                f"http://{host}:{port}/",
+                action="GET /",
+                headers=(),
+                context=None,
+                server_hostname=None,
+            )

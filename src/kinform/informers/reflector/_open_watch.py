@@ -70,7 +70,7 @@ class OpenWatch:
             if not patience.expired():
                 raise  # of the source
             raise WatchSilenceError(f"{self._what}: nothing answered; taken for dead") from error
-        self._opened_at = self._watching_since = self._loop.time()
+        self._opened_at = self._watching_since = self.heard_at = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
         self._silence_limit.watch_opened()
         self._reachability.add_stream(self)

@@ -75,8 +75,8 @@ class Reflector(Generic[T]):
     LISTING      anything else                                WAITING, NEW
     WATCHING     the server ended it                          WATCHING from the last version
     WATCHING     connection lost after progress               WATCHING from the last version
-    WATCHING     410                                          NEW (the newest, if no progress)
-    WATCHING     410 again without progress; replayed events  WAITING, NEW
+    WATCHING     410; replayed events                         NEW (the newest, if no progress)
+    WATCHING     either again without progress                WAITING, NEW
     WATCHING     closed at once                               WAITING, WATCHING; NEW after 3
     WATCHING     silence                                      WATCHING from the last version
     WATCHING     connection lost, 401, 403, 429, 503          WAITING, WATCHING
