@@ -66,7 +66,7 @@ async def throughput(changes: Sequence[Change], batch: int, **options: Any) -> f
     for start in range(0, len(changes), batch):
         deliver(pods, changes[start : start + batch])
         if options.get("policy") == "block":
-            await pods.room()
+            await pods.wait_for_capacity()
     pods.mark_synced()
     await registration.has_synced
     spent = time.perf_counter() - started

@@ -18,7 +18,7 @@ from kinform._native._nothing import (
 )
 from kinform.client import _json_wire, _protobuf_wire
 from kinform.protobuf import _codec, _head, _parts, _views
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._partial_message import PartialMessage
 from kinform.transport import _http_body
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
@@ -96,7 +96,7 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
                         patch.setattr(user, function.__name__, function)
             patch.setattr(_codec, "usual_parts", lambda message, group: StructReader(None, ()))
             patch.setattr(_views, "IS_COMPILED", False)
-            patch.setattr(OwnMessage, "read", OwnMessage.parsed)
+            patch.setattr(PartialMessage, "read", PartialMessage.parsed)
             _forget_views()
         yield way
     if way == "interpreted":

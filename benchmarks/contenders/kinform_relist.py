@@ -35,7 +35,7 @@ def expiring(source: ListWatch[Unstructured], expire: asyncio.Event) -> ListWatc
 
     async def watch(options: ListOptions) -> AsyncIterator[list[Frame] | dict[str, object]]:
         async with source.watch(options) as batches:
-            while batch := await _unless(expire, _next(batches.pour)):
+            while batch := await _unless(expire, _next(batches.read_into)):
                 yield batch
         if expire.is_set():
             expire.clear()

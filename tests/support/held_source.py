@@ -30,7 +30,7 @@ class HeldBatches(Batches):
     def is_awaited(self) -> bool:
         return self._into is not None
 
-    async def pour(self, into: Into) -> bool:
+    async def read_into(self, into: Into) -> bool:
         self._into = into
         self._over = asyncio.get_running_loop().create_future()
         try:

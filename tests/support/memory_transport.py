@@ -41,7 +41,7 @@ class MemoryResponse:
             await asyncio.sleep(0)
             yield chunk
 
-    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
         if self._poured is None:
             self._poured = self.chunks()
         async for chunk in self._poured:

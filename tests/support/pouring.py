@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Pour = Callable[[Callable[[T], bool]], Awaitable[bool]]
-"""The ``pour`` of a response, or of a watch."""
+"""The ``read_into`` of a response, or of a watch."""
 
 
 async def next_poured(pour: Pour[T]) -> T | None:

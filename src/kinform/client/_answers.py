@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kinform.api import GVK
-from kinform.client._asking import Answer
+from kinform.client._requester import Answer
 from kinform.errors import DecodeError
 from kinform.models import model_for
 from kinform.objects import Handle, PartialObjectMetadata, TypedObject

@@ -20,13 +20,13 @@ from kinform.client._arguments import (
     patch_media_type,
     write_query,
 )
-from kinform.client._asking import Asking
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
 from kinform.client._expecting import expect
 from kinform.client._lists import ObjectList, read_list
 from kinform.client._negotiation import Negotiation
 from kinform.client._reachability import Reachability
+from kinform.client._requester import Requester
 from kinform.client._resolver import Resolver, Resource, shown
 from kinform.client._watch import Watch
 from kinform.errors import (
@@ -65,7 +65,7 @@ class Verbs(Generic[T]):
         self._page_size = page_size
         self._only_metadata = issubclass(form, PartialObjectMetadata)
         self._negotiation = negotiation
-        self._asking = Asking(exchange, self._resolver, negotiation, form)
+        self._requester = Requester(exchange, self._resolver, negotiation, form)
         self._codec = JSON
 
     @property
@@ -96,7 +96,7 @@ class Verbs(Generic[T]):
         """
         path = await self._resolver.object_path(resource, name, namespace, subresource)
         query = ListOptions(resource_version=resource_version).to_query()
-        answer = await self._asking.ask("GET", path, query, resource=resource)
+        answer = await self._requester.ask("GET", path, query, resource=resource)
         return read_answer(answer, self._form, what=f"GET {path}")
 
     async def list(
@@ -187,7 +187,7 @@ class Verbs(Generic[T]):
         """
         _require_options(options, "page()")
         path = await self._resolver.collection_path(resource, namespace)
-        answer = await self._asking.ask(
+        answer = await self._requester.ask(
             "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
         )
         return await read_list(
@@ -238,7 +238,7 @@ class Verbs(Generic[T]):
 
         async def open_stream() -> Response:
             path = await self._resolver.collection_path(resource, namespace)
-            return await self._asking.open_watch(path, options, resource, retry=retry)
+            return await self._requester.open_watch(path, options, resource, retry=retry)
 
         return Watch(
             open_stream,
@@ -274,7 +274,7 @@ class Verbs(Generic[T]):
             force=force,
             dry_run=dry_run,
         )
-        answer = await self._asking.ask(
+        answer = await self._requester.ask(
             "PATCH", path, query, resource=resource, body=body, media=media
         )
         return read_answer(answer, self._form, what=f"PATCH {path}")
@@ -304,7 +304,7 @@ class Verbs(Generic[T]):
             uid=uid,
             resource_version=resource_version,
         )
-        answer = await self._asking.ask("DELETE", path, {}, resource=resource, body=body)
+        answer = await self._requester.ask("DELETE", path, {}, resource=resource, body=body)
         if says_done(answer):
             return None
         return read_answer(answer, self._form, what=f"DELETE {path}")
@@ -334,7 +334,7 @@ class Verbs(Generic[T]):
             self._codec, grace_period=grace_period, propagation=propagation, dry_run=dry_run
         )
         try:
-            await self._asking.ask(
+            await self._requester.ask(
                 "DELETE", path, options.to_query(), resource=resource, body=body, listing=True
             )
         except MethodNotAllowedError as error:

@@ -99,7 +99,7 @@ class Watch(Generic[T]):
             self._opened()
             raise WatchError(f"{self._what} is over: {self._broken}")
         try:
-            return await self.pour(self._keep)
+            return await self.read_into(self._keep)
         except StateError:
             raise
         except KinformError as error:
@@ -110,7 +110,7 @@ class Watch(Generic[T]):
             self._broken = "a read of it was cancelled"
             raise
 
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
         """Call ``into`` with the frames of each chunk where it arrives: what an engine does.
 
         Returns true when ``into`` does: more may follow, for who calls this again. Returns false
@@ -135,7 +135,7 @@ class Watch(Generic[T]):
 
         self._reading = True
         try:
-            if await response.pour(decode):
+            if await response.read_into(decode):
                 return True
         finally:
             self._reading = False

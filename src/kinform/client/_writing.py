@@ -7,10 +7,10 @@ from typing import Any, TypeVar, Unpack, overload
 
 from kinform.client._answers import read_answer, says_done
 from kinform.client._arguments import patch_media_type, write_query
-from kinform.client._asking import Answer
 from kinform.client._json_wire import JSON_WIRE
 from kinform.client._keywords import ApplyKeywords, WriteKeywords
 from kinform.client._paths import resource_path
+from kinform.client._requester import Answer
 from kinform.client._resolver import ResourceOrModel, place_of
 from kinform.client._typed_verbs import TypedVerbs, checked_form, form_of
 from kinform.errors import EncodeError, InvalidNameError
@@ -147,7 +147,9 @@ class Writing(TypedVerbs):
         body = whole = request_body(handle)
         if method == "PUT" and (edits := handle.edits()) is not None:
             method, media, body = "PATCH", patch_media_type("json"), JSON.encode(edits)
-        answer = await self._asking.ask(method, path, query, resource=found, body=body, media=media)
+        answer = await self._requester.ask(
+            method, path, query, resource=found, body=body, media=media
+        )
         if form is type(obj) and issubclass(form, TypedObject) and says_done(answer):
             answer = Answer(whole, JSON_WIRE)
         return read_answer(answer, form, what=f"{method} {path}")

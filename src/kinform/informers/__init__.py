@@ -27,8 +27,8 @@ from kinform.informers._transforms import (
 from kinform.informers._unshared_informer import Informer
 from kinform.informers.dispatch._events import EventStream, InformerEvent
 from kinform.informers.dispatch._handlers import ResourceEventHandler
+from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._registration import HandlerStats, Registration
-from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.informers.reflector._admission import Admission, Transform
@@ -36,9 +36,9 @@ from kinform.informers.reflector._backoff import Backoff
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
 from kinform.informers.reflector._reflector import Reflector
+from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode, WatchFailure
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 from kinform.informers.reflector._target import Target
-from kinform.informers.reflector._vitals import Phase, ReflectorStatus, SyncMode, WatchFailure
 from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
 from kinform.informers.store._expiring import ExpiringStore
 from kinform.informers.store._index_functions import (

@@ -16,8 +16,8 @@ from kinform.informers.queue._deltas import Delta, Deltas
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._reflector import Reflector
+from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.reflector._target import TargetFailedError
-from kinform.informers.reflector._vitals import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
@@ -147,7 +147,7 @@ class _Processing(Generic[T]):
                 return False
         return True
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         try:
             async with self._emptying:
                 await self._empty()
@@ -164,7 +164,7 @@ class _Processing(Generic[T]):
             else:
                 return
 
-    drained = room
+    wait_until_empty = wait_for_capacity
 
     def close(self) -> None:
         """Nobody waits for anything any more."""

@@ -27,10 +27,10 @@ from kinform.informers._informer_key import (
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sharing import Entry, ResourceInformer, check_form
 from kinform.informers._sync_result import SyncResult, wait_for_sync
-from kinform.informers.dispatch._telling import HandlerFailure
+from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured

@@ -8,7 +8,7 @@ import msgspec
 
 from kinform.errors import KinformError
 from kinform.informers.dispatch._registration import HandlerStats
-from kinform.informers.reflector._vitals import Phase, ReflectorStatus, SyncMode
+from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode
 
 # Whose state speaks for all parts of an informer: the one that is furthest from watching.
 _WORST_FIRST = (

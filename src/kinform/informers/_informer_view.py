@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from kinform.errors import ConfigError
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.reflector._admission import Transform
-from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.reflector._state import WatchFailure
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)

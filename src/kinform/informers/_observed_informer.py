@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kinform.errors import CacheError
-from kinform.informers._awaited_versions import AwaitedVersions, oldest
 from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
 from kinform.informers._latch import Latch
-from kinform.informers._parts import Part
 from kinform.informers._running import Running
+from kinform.informers._source_state import SourceState
+from kinform.informers._version_waiters import VersionWaiters, oldest
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._registration import Registration
 from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
@@ -42,14 +42,14 @@ class ObservedInformer(Running, Generic[T]):
         self.form = sources[0].form
         self.indexer = indexer
         self.has_synced = Latch(f"{name} has synced")
-        self._parts = [Part(each, indexer, is_whole=len(sources) == 1) for each in sources]
+        self._parts = [SourceState(each, indexer, is_whole=len(sources) == 1) for each in sources]
         self._quarantine = Quarantine()
         self._dispatcher = dispatcher
         self._fault: CacheError | None = None
         # Held while the store changes and its mailboxes are filled, so that who registers
         # meanwhile finds every change in the replay or after it, and none in both.
         self._lock = threading.RLock()
-        self._awaited = AwaitedVersions(name, self._parts)
+        self._waiters = VersionWaiters(name, self._parts)
 
     @property
     def store(self) -> Indexer[T]:
@@ -82,7 +82,7 @@ class ObservedInformer(Running, Generic[T]):
             AlreadyStoppedError: It has stopped, and the version had not come; start it again first.
         """
         with self._lock:
-            return self._awaited.latch(resource_version, namespace)
+            return self._waiters.latch(resource_version, namespace)
 
     @property
     def namespaces(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from kinform.errors import ConfigError
-from kinform.informers._applying import resync_changes
+from kinform.informers._delta_applier import resync_changes
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.store._table import Table
 
@@ -41,7 +41,7 @@ class Resyncing:
             others.clear()
             with self._lock:
                 self._dispatcher.resync(lambda: resync_changes(self._table))
-            await self._dispatcher.room()
+            await self._dispatcher.wait_for_capacity()
 
     def look_again(self) -> None:
         """Somebody has come, who may be due before the others."""

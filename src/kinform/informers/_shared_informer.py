@@ -13,26 +13,26 @@ from msgspec.structs import replace
 
 from kinform.client._expecting import expect
 from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
-from kinform.informers._applying import Applying, replay_changes
 from kinform.informers._callables import check_plain
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
-from kinform.informers._counting import Counting
+from kinform.informers._delta_applier import DeltaApplier, replay_changes
 from kinform.informers._observed_informer import ObservedInformer
-from kinform.informers._parts import Part, sources_of
 from kinform.informers._resyncing import Resyncing, check_resync_period
+from kinform.informers._source_state import SourceState, sources_of
+from kinform.informers._store_metrics import StoreMetrics
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._events import EventStream
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions, SubscriptionOptions
-from kinform.informers.dispatch._lens import Filter
+from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
+from kinform.informers.dispatch._projection import Filter
 from kinform.informers.dispatch._registration import Registration
-from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Deltas, DeltasKind
 from kinform.informers.reflector._admission import Admission, Transform
 from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.informers.store._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
 from kinform.informers.store._indexer import Indexer
@@ -114,9 +114,9 @@ class SharedIndexInformer(ObservedInformer[T]):
         self._options = options or ReflectorOptions()
         self._metrics = metrics
 
-        self._applying = Applying(self.indexer.table, resting)
+        self._applier = DeltaApplier(self.indexer.table, resting)
         self._resyncing = Resyncing(self._dispatcher, self.indexer.table, self._lock)
-        self._counting = Counting(name, self.indexer.table, metrics)
+        self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -253,18 +253,18 @@ class SharedIndexInformer(ObservedInformer[T]):
     def _before_start(self) -> None:
         self._fault = None
         with self._lock:
-            self._awaited.begin()
+            self._waiters.begin()
         self._dispatcher.prepare()
         for part in self._parts:
             part.controller = self._make_controller(part)
 
     def _after_end(self) -> None:
         with self._lock:
-            self._awaited.end()
+            self._waiters.end()
 
     async def _live(self) -> None:
         logger.debug("%s starts", self.name)
-        self._counting.started(lambda: self.staleness)
+        self._store_metrics.started(lambda: self.staleness)
         self._dispatcher.start()
         try:
             async with asyncio.TaskGroup() as group:
@@ -280,9 +280,9 @@ class SharedIndexInformer(ObservedInformer[T]):
             logger.exception("%s ended by a fault of its own", self.name)
         finally:
             await self._dispatcher.stop()
-            self._counting.stopped()
+            self._store_metrics.stopped()
 
-    def _make_controller(self, part: Part[T]) -> Controller[T]:
+    def _make_controller(self, part: SourceState[T]) -> Controller[T]:
         # Under one name in logs and metrics; of several namespaces each says which it is.
         name = self.name if len(self._parts) == 1 else part.source.name
         return Controller(
@@ -308,25 +308,25 @@ class SharedIndexInformer(ObservedInformer[T]):
 
     # -- what flows --------------------------------------------------------------------------
 
-    def _process(self, part: Part[T], deltas: Deltas[T]) -> Awaitable[None] | None:
+    def _process(self, part: SourceState[T], deltas: Deltas[T]) -> Awaitable[None] | None:
         """One pop of a queue: into the store first, then to everybody; what to wait for then."""
         started = time.monotonic()
         with self._lock:
             is_list = deltas.kind is DeltasKind.REPLACE
-            changes = self._applying.apply(
+            changes = self._applier.apply(
                 deltas,
                 initial=is_list and not part.synced,
                 unchanged=is_list and self._dispatcher.wants_unchanged,
             )
             is_crowded = self._dispatcher.deliver(changes) if changes else False
             # The part's own: that of the store may be another part's.
-            part.resource_version = self._applying.resource_version or part.resource_version
-            if self._awaited.waiting:
-                self._awaited.look()
+            part.resource_version = self._applier.resource_version or part.resource_version
+            if self._waiters.waiting:
+                self._waiters.look()
             if is_list:
                 self._note_list(part)
-            if self._counting.is_wanted:
-                self._counting.applied(
+            if self._store_metrics.is_wanted:
+                self._store_metrics.applied(
                     changes,
                     is_list=is_list,
                     queue_depth=self._queue_depth,
@@ -334,9 +334,9 @@ class SharedIndexInformer(ObservedInformer[T]):
                 )
         if changes:
             self._dispatcher.rouse()
-        return self._dispatcher.room() if is_crowded else None
+        return self._dispatcher.wait_for_capacity() if is_crowded else None
 
-    def _note_list(self, part: Part[T]) -> None:
+    def _note_list(self, part: SourceState[T]) -> None:
         part.synced = True
         if all(part.synced for part in self._parts):
             # After the mailboxes have the list: a handler is synced when it has been told.

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinform.errors import ConfigError
-from kinform.informers._applying import Applying
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
+from kinform.informers._delta_applier import DeltaApplier
 from kinform.informers._latch import Latch
-from kinform.informers._parts import expect_source
+from kinform.informers._source_state import expect_source
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Deltas, DeltasKind
 from kinform.informers.reflector._admission import Admission, Transform
 from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.informers.store._index_functions import Indexers
 from kinform.informers.store._indexer import Indexer
@@ -71,7 +71,7 @@ class Informer(Generic[T]):
             )
         self.store: Indexer[T] = Indexer(source.form, indexers=indexers or {})
         self._resting = Handles(source.form)
-        self._applying = Applying(self.store.table, self._resting)
+        self._applier = DeltaApplier(self.store.table, self._resting)
         self._synced = False
         self.controller: Controller[T] = Controller(
             ControllerConfig(
@@ -100,7 +100,7 @@ class Informer(Generic[T]):
     def _process(self, deltas: Deltas[T]) -> None:
         initial = deltas.kind is DeltasKind.REPLACE and not self._synced
         self._synced = self._synced or initial
-        for change in self._applying.apply(deltas, initial=initial, unchanged=False):
+        for change in self._applier.apply(deltas, initial=initial, unchanged=False):
             self._tell(change)
 
     def _tell(self, change: Change) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from kinform.api import GVK
 from kinform.errors import EncodeError
 from kinform.objects._frozen import freeze, thaw
-from kinform.objects._parts import Parts
+from kinform.objects._mapping_handle import MappingHandle
 from kinform.objects._paths import Path, read_path, remove_path, write_path
 
 
-class TreeHandle(Parts):
+class TreeHandle(MappingHandle):
     """An object as a mapping, read-only over a record or editable.
 
     On an editable one, ``labels``, ``annotations``, ``finalizers`` and ``owner_references`` can be

@@ -22,7 +22,7 @@ from kinform.objects import (
 from kinform.protobuf._cuts import metadata_cutter
 from kinform.protobuf._head import head_of
 from kinform.protobuf._messages import class_of, fields_of, has_message
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._partial_message import PartialMessage
 from kinform.protobuf._parts import part_reader, usual_parts
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
@@ -31,7 +31,7 @@ from kinform.protobuf._trees import part_of, tree_of
 from kinform.protobuf._values import MALFORMED
 from kinform.protobuf._writing import message_bytes
 
-_ONLY_METADATA = OwnMessage("OnlyMetadata", "metadata 1 []bytes -")
+_ONLY_METADATA = PartialMessage("OnlyMetadata", "metadata 1 []bytes -")
 
 
 @cache

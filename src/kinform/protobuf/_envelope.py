@@ -7,11 +7,11 @@ from typing import NamedTuple
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform.errors import DecodeError
-from kinform.protobuf._own import OwnMessage, joined
+from kinform.protobuf._partial_message import PartialMessage, joined
 
 MAGIC = b"k8s\0"
 
-_ENVELOPE = OwnMessage(
+_ENVELOPE = PartialMessage(
     "Unknown",
     """
     typeMeta 1 []bytes -
@@ -20,11 +20,11 @@ _ENVELOPE = OwnMessage(
     contentType 4 *string -
     """,
 )
-_KIND = OwnMessage("TypeMeta", "apiVersion 1 string -\n kind 2 string -")
-_EVENT = OwnMessage("WatchEvent", "type 1 string -\n object 2 []bytes -")
-_RAW = OwnMessage("RawExtension", "raw 1 bytes -")
-_LIST = OwnMessage("List", "metadata 1 []bytes -\n items 2 []bytes -")
-_LIST_METADATA = OwnMessage(
+_KIND = PartialMessage("TypeMeta", "apiVersion 1 string -\n kind 2 string -")
+_EVENT = PartialMessage("WatchEvent", "type 1 string -\n object 2 []bytes -")
+_RAW = PartialMessage("RawExtension", "raw 1 bytes -")
+_LIST = PartialMessage("List", "metadata 1 []bytes -\n items 2 []bytes -")
+_LIST_METADATA = PartialMessage(
     "ListMeta",
     """
     resourceVersion 2 string -

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError as ParseError
 from kinform._native import usual_head
 from kinform.objects import Head, OwnerUid
 from kinform.protobuf._messages import own_classes
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._partial_message import PartialMessage
 from kinform.protobuf._values import time_text
 
 # As much of an object as a head has; whatever else there is, is skipped.
@@ -29,7 +29,7 @@ _HEAD = {
     """,
     "HeadObject": "metadata 1 HeadMeta -",
 }
-_OWNER = OwnMessage("HeadOwner", "uid 4 string -\n controller 6 *bool -")
+_OWNER = PartialMessage("HeadOwner", "uid 4 string -\n controller 6 *bool -")
 
 
 def head_of(payload: bytes) -> Head:

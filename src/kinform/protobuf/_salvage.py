@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from google.protobuf.message import DecodeError as ParseError
 
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._partial_message import PartialMessage
 
 # As bytes: what is not UTF-8 in one of them is nothing to the others.
-_NAME = OwnMessage("Name", "name 1 bytes -\n namespace 3 bytes -\n resourceVersion 6 bytes -")
+_NAME = PartialMessage("Name", "name 1 bytes -\n namespace 3 bytes -\n resourceVersion 6 bytes -")
 _METADATA_TAG = b"\x0a"
 _LONGEST_VARINT = 5
 

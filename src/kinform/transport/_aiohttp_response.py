@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from kinform.errors import TransportError
 from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
-from kinform.transport._arriving import ArrivingBody
 from kinform.transport._pacing import Pacing
+from kinform.transport._response_body import ResponseBody
 
 if TYPE_CHECKING:
     import aiohttp
 
 
-class AiohttpResponse(ArrivingBody):
+class AiohttpResponse(ResponseBody):
     """One answer. Its body can be read once, by ``read`` or by ``chunks``."""
 
     def __init__(

@@ -7,10 +7,10 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
-from kinform.transport._discreet import Discreet
+from kinform.transport._redacted import Redacted
 
 
-class Request(Discreet, frozen=True):
+class Request(Redacted, frozen=True):
     """One HTTP request, relative to the cluster's address. The transport adds the credentials."""
 
     shown: ClassVar = ("method", "path", "query", "headers", "total_timeout", "is_stream")
@@ -53,7 +53,7 @@ class Response(Protocol):
         """The body as it arrives, in pieces of any size. Raises TransportError if it breaks off."""
         ...
 
-    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
         """Call ``into`` with each piece as it arrives, until it returns true.
 
         Returns false at the end of the body; before that, whoever calls it again gets the rest.

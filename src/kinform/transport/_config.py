@@ -12,10 +12,10 @@ import msgspec
 from kinform._version import __version__
 from kinform.errors import ConfigError
 from kinform.transport._credentials import Anonymous, Credentials
-from kinform.transport._discreet import Discreet
 from kinform.transport._impersonation import Impersonation
 from kinform.transport._pem import PemSource
 from kinform.transport._proxy import parse_proxy
+from kinform.transport._redacted import Redacted
 
 _SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -25,7 +25,7 @@ def default_user_agent() -> str:
     return f"kinform/{__version__} (python/{major}.{minor}; {sys.platform})"
 
 
-class ClusterConfig(Discreet, frozen=True, kw_only=True):
+class ClusterConfig(Redacted, frozen=True, kw_only=True):
     """How to reach one cluster, and as whom. Immutable; ``msgspec.structs.replace`` makes variants.
 
     Its repr shows no private material.

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from kinform.errors import ConfigError
 from kinform.transport._credentials import bearer
-from kinform.transport._discreet import Discreet
 from kinform.transport._pem import CertificatePair
+from kinform.transport._redacted import Redacted
 
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-class ExecCredential(Discreet, frozen=True):
+class ExecCredential(Redacted, frozen=True):
     """The ``status`` of one answer. Only its expiry is ever shown."""
 
     shown: ClassVar = ("expires_at",)

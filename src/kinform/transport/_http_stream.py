@@ -29,7 +29,7 @@ _HIGH_WATER = 1 << 20
 
 
 class HttpStream(asyncio.BufferedProtocol):
-    """One connection, one answer, one reader, by ``next_piece`` or by ``pour``.
+    """One connection, one answer, one reader, by ``next_piece`` or by ``read_into``.
 
     Attributes:
         error: What broke it off, if something did.
@@ -212,7 +212,7 @@ class HttpStream(asyncio.BufferedProtocol):
             await self._reader
         return self._waiting()
 
-    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
         """Call ``into`` with what comes of the body, where and when it comes.
 
         No task is woken for it, which would take the loop another turn. Returns true when ``into``

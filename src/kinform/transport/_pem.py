@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kinform.errors import ConfigError
-from kinform.transport._discreet import Discreet
+from kinform.transport._redacted import Redacted
 
 logger = logging.getLogger("kinform.transport")
 
@@ -16,7 +16,7 @@ PemSource: TypeAlias = str | os.PathLike[str] | bytes
 """Where PEM comes from: a path, or the PEM itself as ``bytes``."""
 
 
-class CertificatePair(Discreet, frozen=True):
+class CertificatePair(Redacted, frozen=True):
     """A client certificate (with its chain) and its private key, as PEM. Never shown."""
 
     certificate: bytes

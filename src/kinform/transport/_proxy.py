@@ -11,10 +11,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from kinform.errors import ConfigError
-from kinform.transport._discreet import Discreet
+from kinform.transport._redacted import Redacted
 
 
-class Proxy(Discreet, frozen=True):
+class Proxy(Redacted, frozen=True):
     """An HTTP proxy, with the login split off so that it never shows."""
 
     shown: ClassVar = ("url",)

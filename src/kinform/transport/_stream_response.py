@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Callable, Mapping
 
 from kinform.errors import StateError
-from kinform.transport._arriving import READ_ONCE, ArrivingBody
 from kinform.transport._connection_errors import CONNECTION_ERRORS
 from kinform.transport._http_body import Head, MalformedAnswerError
 from kinform.transport._http_stream import HttpStream, broken
+from kinform.transport._response_body import READ_ONCE, ResponseBody
 
 
-class StreamResponse(ArrivingBody):
+class StreamResponse(ResponseBody):
     """The answer to a stream's request. Its body can be read once."""
 
     def __init__(
@@ -59,15 +59,15 @@ class StreamResponse(ArrivingBody):
             )
         self._stream.close_from_anywhere()
 
-    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
         if self._poured is not None or not self._comes_as_it_is:
-            return await super().pour(into)
+            return await super().read_into(into)
         if self._body_taken and not self._is_pouring:
             raise StateError(READ_ONCE)
         self._body_taken = self._is_pouring = True
         goes_on = False
         try:
-            goes_on = await self._stream.pour(into)
+            goes_on = await self._stream.read_into(into)
         except (MalformedAnswerError, *CONNECTION_ERRORS) as error:
             if error is not self._stream.error:
                 raise  # of who takes it

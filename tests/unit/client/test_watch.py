@@ -163,7 +163,7 @@ async def test_batches_give_errors_as_data(memory: MemoryTransport, client: Clie
     lines = event("ADDED", pod("a")) + b"rubbish\n" + event("ERROR", status(410, "Expired"))
     memory.on(PATH, watch_answer(lines))
     async with client.watch(PODS) as watch:
-        (batch,) = await all_poured(watch.pour)
+        (batch,) = await all_poured(watch.read_into)
     assert [frame.type for frame in batch] == ["ADDED", "ERROR", "ERROR"]
     assert [type(frame.error) for frame in batch] == [type(None), DecodeError, ExpiredError]
     assert batch[1].payload == b"rubbish"
@@ -194,7 +194,7 @@ async def test_a_watch_outside_async_with_says_how_to_use_it(
     with pytest.raises(StateError, match="async with"):
         await anext(watch)
     with pytest.raises(StateError, match="async with"):
-        await watch.pour(lambda frames: True)
+        await watch.read_into(lambda frames: True)
 
 
 async def test_trying_too_early_does_not_spoil_the_watch(
@@ -250,9 +250,9 @@ async def test_each_chunk_pours_its_frames_and_the_rest_is_for_who_comes_next(
     lines = {name: event("ADDED", pod(name)) for name in "abc"}
     memory.on(PATH, watch_answer(lines["a"] + lines["b"], lines["c"][:20], lines["c"][20:]))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.pour)) == ["a", "b"]
-        assert [names_in(frames) for frames in await all_poured(watch.pour)] == [["c"]]
-        assert await all_poured(watch.pour) == []
+        assert names_in(await next_poured(watch.read_into)) == ["a", "b"]
+        assert [names_in(frames) for frames in await all_poured(watch.read_into)] == [["c"]]
+        assert await all_poured(watch.read_into) == []
 
 
 @pytest.mark.parametrize("enough", [False, True])
@@ -261,16 +261,16 @@ async def test_a_last_line_without_its_end_pours_once(
 ) -> None:
     memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b")).rstrip()))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.pour)) == ["a"]
+        assert names_in(await next_poured(watch.read_into)) == ["a"]
         got: list[str] = []
 
         def take(frames: list[Frame]) -> bool:
             got.extend(names_in(frames))
             return enough
 
-        assert await watch.pour(take) is enough
+        assert await watch.read_into(take) is enough
         assert got == ["b"]
-        assert await all_poured(watch.pour) == []
+        assert await all_poured(watch.read_into) == []
         assert await names(watch) == []
 
 
@@ -286,7 +286,7 @@ async def test_an_end_inside_a_line_is_an_error_for_who_pours(
 
     async with client.watch(PODS) as watch:
         with pytest.raises(WatchError, match="ended inside an event"):
-            await watch.pour(take)
+            await watch.read_into(take)
     assert got == ["a"]
 
 
@@ -297,7 +297,7 @@ async def test_a_watch_of_metadata_pours_metadata_whatever_the_server_sends(
     whole = [event("ADDED", pod(name, spec={"nodeName": "n"})) for name in "ab"]
     memory.on(PATH, watch_answer(whole[0], whole[1].rstrip() + rest))
     async with client.metadata.watch(PODS) as watch:
-        batches = await all_poured(watch.pour)
+        batches = await all_poured(watch.read_into)
     records = [frame.record for frames in batches for frame in frames]
     assert [record.head.name for record in records if record] == ["a", "b"]
     assert [record.gvk.kind for record in records if record] == ["PartialObjectMetadata"] * 2
@@ -314,7 +314,7 @@ async def test_what_who_takes_the_frames_raises_is_raised(
 
     async with client.watch(PODS) as watch:
         with pytest.raises(LookupError, match="not this one"):
-            await watch.pour(refuse)
+            await watch.read_into(refuse)
 
 
 async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_again(
@@ -322,9 +322,9 @@ async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_agai
 ) -> None:
     memory.on(PATH, watch_answer(*[event("ADDED", pod(name)) for name in "abcd"]))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.pour)) == ["a"]
+        assert names_in(await next_poured(watch.read_into)) == ["a"]
         assert (await anext(watch)).object.name == "b"
-        assert names_in(await next_poured(watch.pour)) == ["c"]
+        assert names_in(await next_poured(watch.read_into)) == ["c"]
         assert await names(watch) == ["d"]
         assert await names(watch) == []
 
@@ -347,7 +347,7 @@ async def test_frames_pour_where_they_arrive_over_a_connection(
         return False
 
     async with http_client.watch(PODS) as watch:
-        task = asyncio.create_task(watch.pour(take))
+        task = asyncio.create_task(watch.read_into(take))
         await asyncio.sleep(0)
         told[0].set()
         assert await asyncio.wait_for(task, 5) is False
@@ -361,7 +361,7 @@ async def test_a_line_that_is_too_long_ends_who_pours_and_drops_the_connection(
     server.script(WATCH_HEAD, *[chunk(b"x" * 1000)] * 20, Hold())
     async with Client(server.config, max_body_size=10_000) as client, client.watch(PODS) as watch:
         with pytest.raises(WatchError, match="longer than 10000 bytes"):
-            await all_poured(watch.pour)
+            await all_poured(watch.read_into)
         await asyncio.wait_for(server.received[0].dropped.wait(), 5)
 
 

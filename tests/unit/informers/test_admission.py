@@ -19,7 +19,7 @@ def labelled(obj: Unstructured) -> None:
     obj.metadata["labels"] = {"seen": "yes"}
 
 
-class Counting:
+class StoreMetrics:
     """A transform that knows how often it ran."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def test_who_can_be_read_again_leaves_quarantine() -> None:
 
 def test_a_listed_object_that_is_known_in_this_version_keeps_its_bytes() -> None:
     store = Store()
-    transform = Counting()
+    transform = StoreMetrics()
     admission = Admission(Unstructured, transform=transform, known=store.table)
     first = admission.admit_listed(record("a", "1"))
     assert first is not None
@@ -131,7 +131,7 @@ def test_objects_without_a_version_are_never_the_same() -> None:
 
 
 def test_what_a_broken_list_had_transformed_is_not_transformed_again() -> None:
-    transform = Counting()
+    transform = StoreMetrics()
     admission = Admission(Unstructured, transform=transform)
     for _ in range(2):  # the first list broke off after this object
         admission.admit_listed(record("a", "1"))

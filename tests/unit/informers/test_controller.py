@@ -31,7 +31,7 @@ from tests.support.running import running
 from tests.support.waiting import wait_until
 
 
-class Taking:
+class WatchEventApplier:
     """Writes down the deltas that it is given."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def config(
 
 
 async def test_deltas_are_handed_out_in_their_order() -> None:
-    source, taking = LoggedSource("a"), Taking()
+    source, taking = LoggedSource("a"), WatchEventApplier()
     controller = Controller(config(source, taking))
     async with running(controller):
         await controller.has_synced
@@ -89,7 +89,7 @@ async def test_it_has_synced_when_the_first_list_was_processed_and_not_before() 
 
 
 async def test_an_empty_list_is_processed_too() -> None:
-    controller = Controller(config(LoggedSource(), Taking()))
+    controller = Controller(config(LoggedSource(), WatchEventApplier()))
     async with running(controller), asyncio.timeout(20):
         await controller.has_synced
 
@@ -112,7 +112,7 @@ async def test_what_the_function_raises_ends_it_and_closes_its_watch() -> None:
 
 
 async def test_it_runs_once() -> None:
-    controller = Controller(config(LoggedSource("a"), Taking()))
+    controller = Controller(config(LoggedSource("a"), WatchEventApplier()))
     async with running(controller):
         await controller.has_synced
         with pytest.raises(AlreadyStartedError, match="controller pods ran before"):
@@ -123,7 +123,7 @@ async def test_it_runs_once() -> None:
 
 @virtual_time
 async def test_a_resync_says_everything_again_if_it_is_wanted() -> None:
-    taking, answers = Taking(), [True, False, True]
+    taking, answers = WatchEventApplier(), [True, False, True]
     store: Store[Unstructured] = Store(Unstructured)
     queue: DeltaFIFO[Unstructured] = DeltaFIFO(known_objects=store)
 
@@ -159,7 +159,7 @@ async def test_it_tells_of_failures_under_its_own_name() -> None:
         failures.append(failure)
         source.list_error = None
 
-    controller = Controller(config(source, Taking(), name="mine", on_watch_error=hear))
+    controller = Controller(config(source, WatchEventApplier(), name="mine", on_watch_error=hear))
     async with running(controller):
         await controller.has_synced
 
@@ -196,7 +196,7 @@ def _version(obj: Any) -> str:
 
 
 async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
-    source, taking = HeldSource("a"), Taking()
+    source, taking = HeldSource("a"), WatchEventApplier()
     controller = Controller(config(source, taking))
     async with running(controller):
         batches = await source.awaited()
@@ -209,7 +209,7 @@ async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
 
 
 async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_other() -> None:
-    source, taking = HeldSource("a"), Taking()
+    source, taking = HeldSource("a"), WatchEventApplier()
     async with running(Controller(config(source, taking))):
         batches = await source.awaited()
         assert not batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
@@ -218,7 +218,7 @@ async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_ot
 
 
 async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_alike() -> None:
-    source, taking = HeldSource("a"), Taking()
+    source, taking = HeldSource("a"), WatchEventApplier()
     queue: DeltaFIFO[Unstructured] = DeltaFIFO(key_func=lambda obj: f"pod:{obj.name}")
     unreadable = DecodeError("no object", key="default/c", resource_version="14")
     async with running(Controller(config(source, taking, queue=queue))):
@@ -235,7 +235,7 @@ async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_al
 
 
 async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:
-    source, taking = HeldSource("a"), Taking()
+    source, taking = HeldSource("a"), WatchEventApplier()
     bookmark = Frame(EventType.BOOKMARK, record_of(pod("", rv="12")))
     controller = Controller(config(source, taking))
     async with running(controller):

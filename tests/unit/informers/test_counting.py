@@ -12,8 +12,8 @@ from kinform.informers import (
     DeltaType,
     Indexer,
 )
-from kinform.informers._applying import Applying
-from kinform.informers._counting import Counting
+from kinform.informers._delta_applier import DeltaApplier
+from kinform.informers._store_metrics import StoreMetrics
 from kinform.informers.store._resting import Handles
 from kinform.metrics import NO_METRICS, NoMetrics
 from kinform.objects import Unstructured
@@ -46,8 +46,8 @@ class Counted:
     def __init__(self) -> None:
         self.metrics = Sizes()
         self.indexer: Indexer[Unstructured] = Indexer(Unstructured)
-        self.counting = Counting("pods", self.indexer.table, self.metrics)
-        self._applying = Applying(self.indexer.table, Handles(Unstructured))
+        self.counting = StoreMetrics("pods", self.indexer.table, self.metrics)
+        self._applying = DeltaApplier(self.indexer.table, Handles(Unstructured))
 
     def apply(self, kind: DeltasKind, *deltas: Delta[Unstructured], rv: str = "") -> None:
         made = Deltas.of(kind, list(deltas), resource_version=rv)
@@ -118,5 +118,5 @@ def test_queue_and_time_are_passed_on_and_the_end_is_told() -> None:
 
 def test_nothing_is_counted_for_nobody() -> None:
     indexer: Indexer[Unstructured] = Indexer(Unstructured)
-    assert not Counting("pods", indexer.table, NO_METRICS).is_wanted
-    assert Counting("pods", indexer.table, NoMetrics()).is_wanted
+    assert not StoreMetrics("pods", indexer.table, NO_METRICS).is_wanted
+    assert StoreMetrics("pods", indexer.table, NoMetrics()).is_wanted

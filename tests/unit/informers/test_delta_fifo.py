@@ -272,7 +272,9 @@ async def test_a_pop_that_waits_goes_on_waiting_when_its_entry_is_popped_at_once
 async def test_popping_at_once_makes_room_for_who_waits_for_it() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
-    waiting = [asyncio.ensure_future(each) for each in (fifo.room(), fifo.drained())]
+    waiting = [
+        asyncio.ensure_future(each) for each in (fifo.wait_for_capacity(), fifo.wait_until_empty())
+    ]
     await asyncio.sleep(0)
     fifo.pop_changes(1)
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
@@ -607,10 +609,10 @@ async def test_nothing_goes_into_a_closed_queue(
 async def test_there_is_room_until_the_capacity_is_reached() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=2)
     fifo.replace([obj("a"), obj("b"), obj("c")])  # one entry, whatever its length
-    await asyncio.wait_for(fifo.room(), 5)
+    await asyncio.wait_for(fifo.wait_for_capacity(), 5)
     fifo.add(obj("d"))
     assert len(fifo) == 2
-    waiting = asyncio.ensure_future(fifo.room())
+    waiting = asyncio.ensure_future(fifo.wait_for_capacity())
     await asyncio.sleep(0)
     assert not waiting.done()
     await fifo.pop(keep)
@@ -627,10 +629,10 @@ async def test_a_full_queue_still_takes_in_what_comes() -> None:
 
 async def test_a_queue_is_drained_when_nothing_waits() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
-    await asyncio.wait_for(fifo.drained(), 5)
+    await asyncio.wait_for(fifo.wait_until_empty(), 5)
     fifo.add(obj("a"))
     fifo.add(obj("b"))
-    draining = asyncio.ensure_future(fifo.drained())
+    draining = asyncio.ensure_future(fifo.wait_until_empty())
     await fifo.pop(keep)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -642,19 +644,19 @@ async def test_a_queue_is_drained_when_nothing_waits() -> None:
 async def test_who_waits_for_room_hears_of_the_closing() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
-    waiting = asyncio.ensure_future(fifo.room())
+    waiting = asyncio.ensure_future(fifo.wait_for_capacity())
     await asyncio.sleep(0)
     fifo.close()
     with pytest.raises(QueueClosedError):
         await asyncio.wait_for(waiting, 5)
     with pytest.raises(QueueClosedError):
-        await fifo.room()
+        await fifo.wait_for_capacity()
 
 
 async def test_who_stops_waiting_for_room_is_not_missed() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
-    impatient, patient = (asyncio.ensure_future(fifo.room()) for _ in range(2))
+    impatient, patient = (asyncio.ensure_future(fifo.wait_for_capacity()) for _ in range(2))
     await asyncio.sleep(0)
     impatient.cancel()
     await fifo.pop(keep)
@@ -708,7 +710,7 @@ def test_a_producer_on_another_loop_can_wait_for_room() -> None:
 
     async def produce() -> None:
         for number in range(200):
-            await asyncio.wait_for(fifo.room(), 10)
+            await asyncio.wait_for(fifo.wait_for_capacity(), 10)
             fifo.add(number)
         fifo.close()
 

@@ -17,9 +17,9 @@ from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers.dispatch._dispatch import Dispatcher
 from kinform.informers.dispatch._handlers import HandlerOptions
+from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._registration import Registration
-from kinform.informers.dispatch._telling import HandlerFailure
 from kinform.objects import Unstructured
 from tests.support.changes import added, deleted, deliver, record, updated, version, wake
 from tests.support.waiting import wait_until
@@ -398,9 +398,9 @@ async def test_there_is_room_when_the_blocking_handler_has_caught_up(pods: Pods)
     release = threading.Event()
     listen(pods, on_add=lambda _: None)
     listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=10)
-    await pods.room()
+    await pods.wait_for_capacity()
     deliver(pods, [added(A1)] * 30)
-    waiting = asyncio.ensure_future(pods.room())
+    waiting = asyncio.ensure_future(pods.wait_for_capacity())
     await asyncio.wait([waiting], timeout=0.05)
     assert not waiting.done()
     release.set()
@@ -411,7 +411,7 @@ async def test_removing_the_full_handler_makes_room(pods: Pods) -> None:
     release = threading.Event()
     registration = listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=1)
     deliver(pods, [added(A1)] * 3)
-    waiting = asyncio.ensure_future(pods.room())
+    waiting = asyncio.ensure_future(pods.wait_for_capacity())
     await asyncio.wait([waiting], timeout=0.05)
     registration.remove()
     await waiting
@@ -426,7 +426,7 @@ async def test_ten_thousand_changes_arrive_in_order_under_every_policy(
     names = [f"p{number}" for number in range(10_000)]
     for start in range(0, 10_000, 100):
         deliver(pods, [added(record(name)) for name in names[start : start + 100]])
-        await pods.room()
+        await pods.wait_for_capacity()
     pods.mark_synced()
     await registration.has_synced
     assert [call[1] for call in await recorder.heard(10_000)] == names

@@ -159,7 +159,7 @@ async def test_a_stream_may_coalesce(pods: Dispatcher[Unstructured]) -> None:
 async def test_a_slow_stream_may_make_the_informer_wait(pods: Dispatcher[Unstructured]) -> None:
     stream = open_stream(pods, policy="block", capacity=2)
     deliver(pods, [added(A1), added(B1)])
-    room = asyncio.ensure_future(pods.room())
+    room = asyncio.ensure_future(pods.wait_for_capacity())
     await asyncio.sleep(0)
     assert not room.done()
     await take(stream, 1)

@@ -26,7 +26,7 @@ from kinform.informers import (
     label_index,
 )
 from kinform.informers._informer_status import worst
-from kinform.informers.reflector._vitals import Vitals
+from kinform.informers.reflector._state import ReflectorState
 from kinform.metrics import NoMetrics, PrometheusMetrics
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults, virtual_time
@@ -273,8 +273,8 @@ async def test_the_reason_names_phase_error_attempts_and_time() -> None:
 
 
 def test_the_worst_part_speaks_for_all() -> None:
-    def part(phase: Phase, *, synced: bool) -> Vitals:
-        return Vitals(phase=phase, synced=synced)
+    def part(phase: Phase, *, synced: bool) -> ReflectorState:
+        return ReflectorState(phase=phase, synced=synced)
 
     watching = part(Phase.WATCHING, synced=True).status()
     waiting = part(Phase.WAITING, synced=True).status()
@@ -285,7 +285,7 @@ def test_the_worst_part_speaks_for_all() -> None:
 
 
 def test_parts_are_added_up() -> None:
-    one, other = Vitals(watch_opens=2), Vitals(watch_opens=3)
+    one, other = ReflectorState(watch_opens=2), ReflectorState(watch_opens=3)
     one.errors.update({"Forbidden": 1})
     other.errors.update({"Forbidden": 2, "Gone": 1})
     one.relists.update({"expired": 1})

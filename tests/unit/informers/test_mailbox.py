@@ -132,22 +132,22 @@ def test_only_the_marker_first_is_told_as_such(mailbox: Mailbox) -> None:
 def test_only_the_blocking_kind_asks_to_wait() -> None:
     for mailbox in (UnboundedMailbox(), CoalescingMailbox()):
         mailbox.put([added(record(f"p{number}")) for number in range(2000)])
-        assert mailbox.room() is None
+        assert mailbox.wait_for_capacity() is None
 
 
 def test_there_is_room_again_when_the_consumer_is_below_capacity() -> None:
     mailbox = BlockingMailbox(capacity=2)
     mailbox.put([added(A1)])
-    assert mailbox.room() is None
+    assert mailbox.wait_for_capacity() is None
     mailbox.put([added(B1), added(record("c"))])
-    room = mailbox.room()
+    room = mailbox.wait_for_capacity()
     assert room is not None
-    assert room is mailbox.room()
+    assert room is mailbox.wait_for_capacity()
     mailbox.take()
     assert not room
     mailbox.take()
     assert room
-    assert mailbox.room() is None
+    assert mailbox.wait_for_capacity() is None
 
 
 def test_a_full_mailbox_keeps_everything_all_the_same() -> None:
@@ -161,10 +161,10 @@ def test_a_full_mailbox_keeps_everything_all_the_same() -> None:
 def test_nobody_waits_for_room_in_a_mailbox_that_was_emptied(end: str) -> None:
     mailbox = BlockingMailbox(capacity=1)
     mailbox.put([added(A1)])
-    room = mailbox.room()
+    room = mailbox.wait_for_capacity()
     getattr(mailbox, end)()
     assert room
-    assert mailbox.room() is None
+    assert mailbox.wait_for_capacity() is None
 
 
 def test_an_update_melts_into_the_addition_before_it() -> None:

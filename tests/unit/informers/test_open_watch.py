@@ -51,7 +51,7 @@ class Stream(Batches):
             if self._error is not None:
                 raise self._error
 
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
         while self._pauses:
             await asyncio.sleep(self._pauses.popleft())
             if into([FRAME]):
@@ -75,7 +75,7 @@ async def opened(
 
 
 async def next_batch(watch: OpenWatch, longest_silence: float | None = None) -> list[Frame] | None:
-    return await next_poured(partial(watch.pour, longest_silence=longest_silence))
+    return await next_poured(partial(watch.read_into, longest_silence=longest_silence))
 
 
 @virtual_time
@@ -91,7 +91,7 @@ async def test_batches_come_as_they_come_and_none_when_the_server_ends_it() -> N
 @virtual_time
 async def test_one_wait_takes_all_the_batches_that_it_is_not_told_to_stop_at() -> None:
     watch = await opened(Stream(1, 2, 3))
-    assert await all_poured(watch.pour) == [[FRAME], [FRAME], [FRAME]]
+    assert await all_poured(watch.read_into) == [[FRAME], [FRAME], [FRAME]]
     assert watch.age == pytest.approx(6)
     await watch.close()
 
@@ -109,7 +109,7 @@ async def test_what_who_takes_it_raises_is_raised_and_no_silence(error: Exceptio
         raise error
 
     with pytest.raises(type(error), match="not this"):
-        await watch.pour(refuse)
+        await watch.read_into(refuse)
     await watch.close()
 
 
@@ -128,8 +128,8 @@ async def test_what_was_given_back_and_what_follows_come_in_one_wait() -> None:
     watch = await opened(Stream(1))
     other = Frame(EventType.DELETED, record("b"))
     watch.give_back([other])
-    assert await all_poured(watch.pour) == [[other], [FRAME]]
-    assert await all_poured(watch.pour) == []
+    assert await all_poured(watch.read_into) == [[other], [FRAME]]
+    assert await all_poured(watch.read_into) == []
     await watch.close()
 
 
@@ -153,7 +153,7 @@ async def test_each_batch_begins_the_silence_anew_within_one_wait_too() -> None:
         return False
 
     with pytest.raises(WatchSilenceError, match="did not come in time"):
-        await watch.pour(hear, 30)
+        await watch.read_into(hear, 30)
     assert heard == pytest.approx([29, 58, 87])
     assert watch.age == pytest.approx(117)
     await watch.close()
@@ -222,7 +222,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
         return False
 
     with pytest.raises(WatchSilenceError, match="did not come in time"):
-        await watch.pour(hear)
+        await watch.read_into(hear)
     assert watch.age == pytest.approx(30 + 3 * 20)
     assert limit.seconds == 120
     await watch.close()
@@ -232,7 +232,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
 async def test_batches_do_not_put_off_the_end_of_a_watch() -> None:
     watch = await opened(Stream(*[50] * 20), lifetime=330)
     with pytest.raises(WatchSilenceError, match="did not end it"):
-        await all_poured(watch.pour)
+        await all_poured(watch.read_into)
     assert watch.age == pytest.approx(330)
     await watch.close()
 
@@ -293,7 +293,7 @@ class _AlwaysReady(Batches):
     def __init__(self, passes: Callable[[], None]) -> None:
         self._passes = passes
 
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
         for _ in range(1000):
             self._passes()
             if into([FRAME]):
@@ -326,6 +326,6 @@ async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
     await watch.open()
     monkeypatch.setattr(loop, "time", lambda: now)
     with pytest.raises(WatchSilenceError, match="did not end it"):
-        await all_poured(watch.pour)
+        await all_poured(watch.read_into)
     monkeypatch.undo()
     await watch.close()

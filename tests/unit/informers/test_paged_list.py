@@ -12,7 +12,7 @@ from kinform.api import ListOptions
 from kinform.errors import DecodeError, ExpiredError, TransportError, TruncatedResponseError
 from kinform.informers import ListWatch
 from kinform.informers.reflector._admission import Admission
-from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._paged_list import PagedList, PagesExpiredError
 from kinform.objects import Unstructured
 from tests.support.answers import pod, pod_list
@@ -40,7 +40,7 @@ class Pages:
 
 
 def paged_list(options: ListOptions = FIRST) -> PagedList[Unstructured]:
-    return PagedList(Collecting("pods", Admission(Unstructured)), options)
+    return PagedList(ListBuilder("pods", Admission(Unstructured)), options)
 
 
 def page(name: str, *, more: str = "", rv: str = "10") -> dict[str, Any]:
@@ -56,7 +56,7 @@ async def fetch(paged: PagedList[Unstructured], pages: Pages) -> None:
 
 
 def keys(paged: PagedList[Unstructured]) -> list[str]:
-    return list(paged.collecting.records)
+    return list(paged.builder.records)
 
 
 async def test_pages_are_fetched_until_there_is_no_token() -> None:

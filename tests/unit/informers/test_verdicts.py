@@ -38,6 +38,7 @@ from kinform.errors import (
     WatchReplayError,
     WatchSilenceError,
 )
+from kinform.informers.reflector._state import Phase
 from kinform.informers.reflector._verdicts import (
     Facts,
     Pause,
@@ -45,7 +46,6 @@ from kinform.informers.reflector._verdicts import (
     is_lost_connection,
     judge,
 )
-from kinform.informers.reflector._vitals import Phase
 
 STREAMING, LISTING, WATCHING = Phase.STREAMING, Phase.LISTING, Phase.WATCHING
 NEW, POLLING = Phase.NEW, Phase.POLLING

@@ -18,7 +18,7 @@ from kinform.informers import (
     SharedIndexInformer,
     wait_for,
 )
-from kinform.informers._awaited_versions import AwaitedVersions, oldest
+from kinform.informers._version_waiters import VersionWaiters, oldest
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
 from tests.support.answers import pod_list
@@ -26,7 +26,7 @@ from tests.support.config_maps import MAPS, config_map
 from tests.support.informer_sources import QUICK, LoggedSource, informer_of
 
 
-class Part:
+class SourceState:
     def __init__(self, name: str = "", resource_version: str = "") -> None:
         self.name = name
         self.resource_version = resource_version
@@ -224,8 +224,8 @@ async def test_after_a_restart_versions_can_be_waited_for_again() -> None:
 
 
 def test_who_gave_up_waiting_is_forgotten() -> None:
-    part = Part(resource_version="1")
-    awaited = AwaitedVersions("pods", [part])
+    part = SourceState(resource_version="1")
+    awaited = VersionWaiters("pods", [part])
     latch: Latch | None = awaited.latch("5", None)
     reference = weakref.ref(latch) if latch is not None else None
     assert reference is not None
@@ -239,8 +239,8 @@ def test_who_gave_up_waiting_is_forgotten() -> None:
 
 
 def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
-    part = Part()
-    awaited = AwaitedVersions("pods", [part])
+    part = SourceState()
+    awaited = VersionWaiters("pods", [part])
     latches = {version: awaited.latch(version, None) for version in ("9", "10", "11")}
     for version, come in (("8", []), ("10", ["9", "10"]), ("100", ["9", "10", "11"])):
         part.resource_version = version

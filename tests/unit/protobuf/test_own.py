@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinform.protobuf import _parser
-from kinform.protobuf._own import OwnMessage
+from kinform.protobuf._partial_message import PartialMessage
 from tests.support.breaking import broken
 from tests.unit.protobuf.sample import put
 
@@ -23,7 +23,7 @@ FIELDS = """
     controls 8 *bool -
     items 20 []bytes -
 """
-MESSAGE = OwnMessage("Sample", FIELDS)
+MESSAGE = PartialMessage("Sample", FIELDS)
 
 COUNTS = st.none() | st.integers(min_value=-(2**63), max_value=2**63 - 1)
 VALUES = st.tuples(
@@ -95,7 +95,7 @@ def test_absent_is_zero_or_nothing() -> None:
 def test_an_interruption_while_it_is_made_ready_does_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    message = OwnMessage("Interrupted", "name 1 string -")
+    message = PartialMessage("Interrupted", "name 1 string -")
     with monkeypatch.context() as patch:
         patch.setattr(_parser, "_put_into_pool", _interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -113,12 +113,12 @@ def _interrupt(*anything: object, **more: object) -> None:
 
 
 def test_one_name_is_for_one_message() -> None:
-    assert OwnMessage("Named", "name 1 string -").parsed(b"") == [""]
-    assert OwnMessage("Named", "name 1 string -").parsed(b"") == [""]
+    assert PartialMessage("Named", "name 1 string -").parsed(b"") == [""]
+    assert PartialMessage("Named", "name 1 string -").parsed(b"") == [""]
     with pytest.raises(ValueError, match="two different messages kinform/Named"):
-        OwnMessage("Named", "other 2 string -").parsed(b"")
+        PartialMessage("Named", "other 2 string -").parsed(b"")
 
 
 def test_what_cannot_be_written_is_not_declared() -> None:
     with pytest.raises(KeyError, match="float64"):
-        OwnMessage("Weighed", "weight 1 float64 -")
+        PartialMessage("Weighed", "weight 1 float64 -")

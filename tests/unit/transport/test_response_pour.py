@@ -124,13 +124,13 @@ async def test_pieces_pour_until_it_is_enough_and_the_rest_to_who_comes_next(
 ) -> None:
     server, response = opened
     server.send(b"one")
-    assert await next_poured(response.pour) == b"one"
+    assert await next_poured(response.read_into) == b"one"
     server.send(b"two")
-    assert await next_poured(response.pour) == b"two"
+    assert await next_poured(response.read_into) == b"two"
     server.send(b"three", b"four")
     server.end()
-    assert b"".join(await all_poured(response.pour)) == b"threefour"
-    assert await all_poured(response.pour) == []
+    assert b"".join(await all_poured(response.read_into)) == b"threefour"
+    assert await all_poured(response.read_into) == []
 
 
 async def test_one_pour_takes_all_that_comes(opened: Opened) -> None:
@@ -143,15 +143,15 @@ async def test_one_pour_takes_all_that_comes(opened: Opened) -> None:
         return False
 
     server.send(b"0")
-    assert await response.pour(take) is False
+    assert await response.read_into(take) is False
     assert got == [b"0", b"1", b"2", b"3", b"4"]
 
 
 async def test_an_answer_without_a_body_pours_nothing(serve: Serve, connect: Connect) -> None:
     server = await serve(b"HTTP/1.1 204 No Content\r\n\r\n")
     response = await connect(server).send(Way().request)
-    assert await all_poured(response.pour) == []
-    assert await all_poured(response.pour) == []
+    assert await all_poured(response.read_into) == []
+    assert await all_poured(response.read_into) == []
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
@@ -179,7 +179,7 @@ async def test_a_flood_of_small_pieces_that_ebbs_away_pours_out_whole_and_in_ord
         taken.release()
         return False
 
-    assert await response.pour(take) is False
+    assert await response.read_into(take) is False
     assert got == [b"%d " % number for number in range(count)]
 
 
@@ -198,7 +198,7 @@ async def test_what_who_takes_it_raises_is_raised_and_drops_the_connection(opene
     error = LookupError("no")
     server.send(b"one")
     with pytest.raises(LookupError) as caught:
-        await response.pour(refusing(error))
+        await response.read_into(refusing(error))
     assert caught.value is error
     await asyncio.wait_for(server.is_left.wait(), 5)
 
@@ -210,7 +210,7 @@ async def test_an_error_of_who_takes_it_is_not_taken_for_one_of_the_connection(
     server, response = opened
     server.send(b"one")
     with pytest.raises(type(error)) as caught:
-        await response.pour(refusing(error))
+        await response.read_into(refusing(error))
     assert caught.value is error
     await asyncio.wait_for(server.is_left.wait(), 5)
 
@@ -219,7 +219,7 @@ async def test_one_that_no_coroutine_may_raise_drops_the_connection_too(opened: 
     server, response = opened
     server.send(b"one")
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await asyncio.wait_for(response.pour(refusing(StopIteration())), 5)
+        await asyncio.wait_for(response.read_into(refusing(StopIteration())), 5)
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -227,9 +227,9 @@ async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     with pytest.raises(LookupError):
-        await response.pour(refusing(LookupError("no")))
+        await response.read_into(refusing(LookupError("no")))
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.pour)
+        await all_poured(response.read_into)
 
 
 # -- ends ------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
 async def test_enough_keeps_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.pour)
+    await next_poured(response.read_into)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await server.is_left.wait()
@@ -255,7 +255,7 @@ async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
         came.set()
         return False
 
-    task = asyncio.create_task(response.pour(take))
+    task = asyncio.create_task(response.read_into(take))
     await came.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -265,13 +265,13 @@ async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
 
 async def test_a_cancelled_pour_is_not_the_end_of_the_body(opened: Opened) -> None:
     _, response = opened
-    task = asyncio.create_task(response.pour(lambda piece: False))
+    task = asyncio.create_task(response.read_into(lambda piece: False))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.pour)
+        await all_poured(response.read_into)
 
 
 async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
@@ -287,7 +287,7 @@ async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
 
     server.send(b"one")
     with pytest.raises(TransportError, match="/api/v1/pods"):
-        await response.pour(take)
+        await response.read_into(take)
     assert got == [b"one"]
 
 
@@ -296,9 +296,9 @@ async def test_a_broken_body_stays_broken(opened: Opened) -> None:
     server.send(b"one")
     server.cut()
     with pytest.raises(TransportError):
-        await all_poured(response.pour)
+        await all_poured(response.read_into)
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.pour)
+        await all_poured(response.read_into)
 
 
 async def test_closing_wakes_who_pours_with_an_error(opened: Opened) -> None:
@@ -310,7 +310,7 @@ async def test_closing_wakes_who_pours_with_an_error(opened: Opened) -> None:
         return False
 
     server.send(b"one")
-    task = asyncio.create_task(response.pour(take))
+    task = asyncio.create_task(response.read_into(take))
     await came.wait()
     await response.close()
     with pytest.raises(TransportError, match="closed while it was being read"):
@@ -325,7 +325,7 @@ async def test_a_body_that_does_not_end_in_time_is_an_error_for_who_pours(
     server, response = await open_way(Way(packed=packed, limit=0.2))
     server.send(b"one")
     with pytest.raises(TransportError, match="the body did not end within the time given"):
-        await asyncio.wait_for(all_poured(response.pour), 10)
+        await asyncio.wait_for(all_poured(response.read_into), 10)
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -334,7 +334,7 @@ async def test_the_end_drops_the_connection_before_anybody_closes_it(opened: Ope
     server, response = opened
     server.send(b"one")
     server.end()
-    assert await all_poured(response.pour) == [b"one"]
+    assert await all_poured(response.read_into) == [b"one"]
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -359,7 +359,7 @@ async def test_a_body_that_was_read_does_not_pour(
     server.end()
     await before(response)
     with pytest.raises(StateError, match="only once"):
-        await response.pour(lambda piece: True)
+        await response.read_into(lambda piece: True)
 
 
 async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Opened) -> None:
@@ -368,7 +368,7 @@ async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Op
     pieces = aiter(response.chunks())
     assert await anext(pieces) == b"one"
     with pytest.raises(StateError, match="only once"):
-        await response.pour(lambda piece: True)
+        await response.read_into(lambda piece: True)
     server.send(b"two")
     assert await anext(pieces) == b"two"
     await response.close()
@@ -380,7 +380,7 @@ async def test_a_body_that_poured_is_not_read(
 ) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.pour)
+    await next_poured(response.read_into)
     with pytest.raises(StateError, match="only once"):
         await after(response)
     await response.close()

@@ -46,7 +46,7 @@ class Basin:
 
 async def pouring(stream: HttpStream, into: Callable[[bytes], bool]) -> asyncio.Task[bool]:
     """A task that waits for what comes."""
-    task = asyncio.create_task(stream.pour(into))
+    task = asyncio.create_task(stream.read_into(into))
     await asyncio.sleep(0)
     return task
 
@@ -91,15 +91,15 @@ async def test_what_comes_after_enough_waits_for_the_next_to_pour() -> None:
     assert await task is True
     connection.deliver(chunk(b"five") + LAST)
     assert basin.pieces == [b"one", b"two"]
-    assert b"".join(await all_poured(stream.pour)) == b"threefourfive"
+    assert b"".join(await all_poured(stream.read_into)) == b"threefourfive"
 
 
 async def test_enough_of_what_came_before_is_enough_too() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one"))
-    assert await next_poured(stream.pour) == b"one"
+    assert await next_poured(stream.read_into) == b"one"
     connection.deliver(chunk(b"two"))
-    assert await next_poured(stream.pour) == b"two"
+    assert await next_poured(stream.read_into) == b"two"
 
 
 async def test_who_pours_may_change_from_one_time_to_the_next() -> None:
@@ -142,7 +142,7 @@ def test_whatever_comes_in_whatever_reads_pours_out_whole(
         async def pour_on() -> None:
             for turn in range(10_000):
                 basin = Basin(enough=stops[turn % len(stops)])
-                goes_on = await stream.pour(basin)
+                goes_on = await stream.read_into(basin)
                 poured.extend(basin.pieces)
                 if not goes_on:
                     return
@@ -215,7 +215,7 @@ async def test_a_refusal_is_told_once_and_what_comes_after_it_is_kept() -> None:
     with pytest.raises(LookupError):
         await task
     connection.deliver(chunk(b"three") + LAST)
-    assert b"".join(await all_poured(stream.pour)) == b"twothree"
+    assert b"".join(await all_poured(stream.read_into)) == b"twothree"
 
 
 async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
@@ -224,7 +224,7 @@ async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
     connection.deliver(chunk(b"one") + LAST)
     with pytest.raises(LookupError):
         await task
-    assert await all_poured(stream.pour) == []
+    assert await all_poured(stream.read_into) == []
 
 
 # -- ends ------------------------------------------------------------------------------------
@@ -233,9 +233,9 @@ async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
 async def test_the_end_is_told_again_to_who_asks_again() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one") + LAST)
-    assert await all_poured(stream.pour) == [b"one"]
-    assert await all_poured(stream.pour) == []
-    assert await all_poured(stream.pour) == []
+    assert await all_poured(stream.read_into) == [b"one"]
+    assert await all_poured(stream.read_into) == []
+    assert await all_poured(stream.read_into) == []
 
 
 async def test_enough_with_the_last_piece_is_not_yet_the_end() -> None:
@@ -244,7 +244,7 @@ async def test_enough_with_the_last_piece_is_not_yet_the_end() -> None:
     task = await pouring(stream, basin)
     connection.deliver(chunk(b"one") + LAST)
     assert await task is True
-    assert await next_poured(stream.pour) is None
+    assert await next_poured(stream.read_into) is None
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
@@ -255,10 +255,10 @@ async def test_a_connection_that_breaks_gives_all_that_came_and_then_its_error(e
     connection.deliver(chunk(b"one"))
     stream.connection_lost(ConnectionResetError("cut"))
     with pytest.raises(ConnectionResetError, match="cut"):
-        await (task or stream.pour(basin))
+        await (task or stream.read_into(basin))
     assert basin.pieces == [b"one"]
     with pytest.raises(ConnectionResetError, match="cut"):
-        await stream.pour(basin)
+        await stream.read_into(basin)
 
 
 async def test_an_answer_that_turns_into_rubbish_gives_all_that_came_and_then_an_error() -> None:
@@ -308,7 +308,7 @@ async def test_a_cancelled_pour_takes_nothing_more_and_loses_nothing() -> None:
         await task
     connection.deliver(chunk(b"three") + LAST)
     assert basin.pieces == [b"one"]
-    assert b"".join(await all_poured(stream.pour)) == b"twothree"
+    assert b"".join(await all_poured(stream.read_into)) == b"twothree"
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ async def test_the_server_waits_too_when_who_pours_had_enough() -> None:
     held = await_flood(connection) - 100_000  # the first was taken
     assert await task is True
     assert connection.has_to_wait()
-    found = await next_poured(stream.pour)
+    found = await next_poured(stream.read_into)
     assert found is not None
     assert len(found) == held
     assert not connection.has_to_wait()
@@ -389,7 +389,7 @@ async def test_what_lies_in_the_socket_when_patience_ends_is_read_there_and_then
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, _ = flooded(ours)
-        assert await next_poured(stream.pour) == b"." * BUSY
+        assert await next_poured(stream.read_into) == b"." * BUSY
         basin = Basin()
         task = await pouring(stream, basin)
         for number in range(5):
@@ -428,7 +428,7 @@ async def test_the_end_of_a_connection_is_left_to_the_loop() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, connection = flooded(ours)
-        await next_poured(stream.pour)
+        await next_poured(stream.read_into)
         task = await pouring(stream, Basin())
         theirs.close()
         await asyncio.sleep(0.01)

@@ -17,11 +17,11 @@ from kinform.informers._changes import Change, ChangeType
 from kinform.informers._latch import Latch
 from kinform.informers.dispatch._events import EventStream, Inbox
 from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
-from kinform.informers.dispatch._lens import Lens
+from kinform.informers.dispatch._invoker import HandlerFailure, HandlerInvoker, Outcomes
 from kinform.informers.dispatch._mailbox import Mailbox, mailbox_for
+from kinform.informers.dispatch._projection import EventProjection
 from kinform.informers.dispatch._registration import Registration, Subscription
 from kinform.informers.dispatch._runner import Runner, TaskRunner, ThreadRunner
-from kinform.informers.dispatch._telling import HandlerFailure, Outcomes, Teller
 from kinform.metrics import NO_METRICS, Metrics
 
 T = TypeVar("T")
@@ -103,10 +103,10 @@ class Dispatcher(Generic[T]):
         mailbox = mailbox_for(options.policy, options.capacity)
         outcomes = self._outcomes(options.name or callbacks.name)
         has_synced = Latch(f"{outcomes.name} has synced")
-        lens = Lens(wake or self._wake, options.filter)
-        teller = Teller(
+        projection = EventProjection(wake or self._wake, options.filter)
+        teller = HandlerInvoker(
             callbacks,
-            lens=lens,
+            projection=projection,
             outcomes=outcomes,
             has_synced=has_synced,
             measure=self._measure(outcomes.name, mailbox),
@@ -134,14 +134,17 @@ class Dispatcher(Generic[T]):
         has_synced = Latch(f"{outcomes.name} has synced")
         inbox = Inbox(mailbox, has_synced)
         subscription = self._subscribe(options, mailbox, inbox, outcomes, has_synced)
-        stream = EventStream(subscription, inbox, Lens(wake or self._wake, options.filter))
+        stream = EventStream(
+            subscription, inbox, EventProjection(wake or self._wake, options.filter)
+        )
         self._admit(subscription, replay, synced=synced)
         return stream
 
     def deliver(self, changes: Sequence[Change]) -> bool:
         """Put changes into every mailbox. Updates to the same version go to those who asked.
 
-        Returns whether one of those who chose to block has enough now: then wait for ``room``.
+        Returns whether a subscriber with the policy ``block`` is full: then await
+        ``wait_for_capacity``.
         ``rouse`` is to follow, for those who may be told right there.
         """
         is_crowded = False
@@ -159,9 +162,9 @@ class Dispatcher(Generic[T]):
                 news = changed
             if news:
                 mailbox.put(news)
-                if subscription.runner.nudge_here is None:
+                if subscription.runner.run_inline is None:
                     subscription.runner.nudge()
-            if subscription.holds_back and mailbox.room() is not None:
+            if subscription.holds_back and mailbox.wait_for_capacity() is not None:
                 is_crowded = True
         if self._metrics is not NO_METRICS:
             for subscription in self._subscriptions:
@@ -172,8 +175,8 @@ class Dispatcher(Generic[T]):
     def rouse(self) -> None:
         """Have those told what was delivered who may be told right here. With no lock held."""
         for subscription in self._subscriptions:
-            if subscription.runner.nudge_here is not None:
-                subscription.runner.nudge_here()
+            if subscription.runner.run_inline is not None:
+                subscription.runner.run_inline()
 
     @property
     def wants_unchanged(self) -> bool:
@@ -202,10 +205,10 @@ class Dispatcher(Generic[T]):
         times = (each.next_resync for each in self._present())
         return min((time for time in times if time is not None), default=None)
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Return when no mailbox of those who chose to block is full."""
         while True:
-            rooms = (each.mailbox.room() for each in self._present())
+            rooms = (each.mailbox.wait_for_capacity() for each in self._present())
             full = next((room for room in rooms if room is not None), None)
             if full is None:
                 return

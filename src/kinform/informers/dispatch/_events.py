@@ -14,11 +14,11 @@ from kinform.errors import StateError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._latch import Latch
 from kinform.informers._waking import wake
-from kinform.informers.dispatch._lens import Lens, Sight
+from kinform.informers.dispatch._invoker import is_in_initial_list
 from kinform.informers.dispatch._mailbox import SYNCED, Mailbox
+from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
 from kinform.informers.dispatch._registration import HandlerStats, Subscription
 from kinform.informers.dispatch._runner import Runner
-from kinform.informers.dispatch._telling import is_in_initial_list
 
 T = TypeVar("T")
 
@@ -111,10 +111,12 @@ class EventStream(Generic[T]):
         has_synced: Set when the last event of what was there at the beginning has been taken.
     """
 
-    def __init__(self, subscription: Subscription, inbox: Inbox, lens: Lens[T]) -> None:
+    def __init__(
+        self, subscription: Subscription, inbox: Inbox, projection: EventProjection[T]
+    ) -> None:
         self._subscription = subscription
         self._inbox = inbox
-        self._lens = lens
+        self._projection = projection
         self.has_synced = subscription.has_synced
         # The dispatcher holds the subscription, never the stream.
         weakref.finalize(self, subscription.mailbox.close).atexit = False
@@ -170,20 +172,20 @@ class EventStream(Generic[T]):
         outcomes = self._subscription.outcomes
         outcomes.processed += 1
         try:
-            sight = self._lens.see(change)
+            event = self._projection.project(change)
         except Exception as error:
             outcomes.fail(change, error)
             return None
-        return None if sight is None else _event_of(change, sight)
+        return None if event is None else _event_of(change, event)
 
 
-def _event_of(change: Change, sight: Sight[T]) -> InformerEvent[T]:
+def _event_of(change: Change, event: HandlerEvent[T]) -> InformerEvent[T]:
     return InformerEvent(
-        type=sight.type,
+        type=event.type,
         key=change.key,
-        object=sight.object,
-        old=sight.old,
+        object=event.object,
+        old=event.old,
         source=change.source,
-        is_in_initial_list=is_in_initial_list(change, sight),
-        final_state_unknown=sight.final_state_unknown,
+        is_in_initial_list=is_in_initial_list(change, event),
+        final_state_unknown=event.final_state_unknown,
     )

@@ -14,8 +14,8 @@ from kinform.api import LabelSelector
 from kinform.errors import ConfigError
 from kinform.informers._callables import is_async_callable
 from kinform.informers._changes import DeletedObject
-from kinform.informers.dispatch._lens import Filter
 from kinform.informers.dispatch._mailbox import Policy
+from kinform.informers.dispatch._projection import Filter
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

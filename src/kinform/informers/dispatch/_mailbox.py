@@ -102,7 +102,7 @@ class Mailbox(ABC):
     def clear(self) -> None:
         """Forget what waits, the marker included."""
 
-    def room(self) -> Latch | None:
+    def wait_for_capacity(self) -> Latch | None:
         """What to wait for before more is put; ``None`` if there is room, or no limit."""
         return None
 
@@ -198,7 +198,7 @@ class BlockingMailbox(UnboundedMailbox):
         super().clear()
         self._open()
 
-    def room(self) -> Latch | None:
+    def wait_for_capacity(self) -> Latch | None:
         if self.is_closed or self.depth < self._capacity:
             return None
         with self._gate:

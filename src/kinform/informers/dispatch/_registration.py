@@ -13,9 +13,9 @@ import msgspec
 from kinform.informers._changes import Change
 from kinform.informers._latch import Latch
 from kinform.informers.dispatch._handlers import SubscriptionOptions
+from kinform.informers.dispatch._invoker import Outcomes
 from kinform.informers.dispatch._mailbox import Mailbox
 from kinform.informers.dispatch._runner import Runner
-from kinform.informers.dispatch._telling import Outcomes
 
 T = TypeVar("T")
 

@@ -41,11 +41,11 @@ class Runner(ABC):
     """Begins a consumer when there is need of one. Any thread.
 
     Attributes:
-        nudge_here: ``nudge``, on the loop's thread and with no lock held; for those who may then
+        run_inline: ``nudge``, on the loop's thread and with no lock held; for those who may then
             be told right here, ``None`` for others.
     """
 
-    nudge_here: Callable[[], None] | None = None
+    run_inline: Callable[[], None] | None = None
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox
@@ -183,7 +183,7 @@ class TaskRunner(Runner):
     of one. A handler that cancels its own task loses that task: another one begins with the next
     change.
 
-    While it waits, ``nudge_here`` runs the handler in its name up to where it first awaits
+    While it waits, ``run_inline`` runs the handler in its name up to where it first awaits
     something that is not there yet, and most handlers never do: then the loop need not turn once
     more for them (4 % of the CPU of an event, benchmarks/bench_beside.py). What is left of
     the handler goes on in the task.
@@ -262,7 +262,7 @@ class TaskRunner(Runner):
                 begun, self._begun = self._begun, None
                 await begun
 
-    def nudge_here(self) -> None:
+    def run_inline(self) -> None:
         if self._is_telling_here:
             return  # by a handler that is told right here: it is looked for more after it
         more = self._more

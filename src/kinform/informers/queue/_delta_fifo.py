@@ -1,7 +1,7 @@
 """Events, lists and bookmarks in, from any thread; deltas out, in the order they came.
 
-Putting in never blocks; who can wait asks for ``room`` first. Taking out is one consumer's, on one
-event loop.
+Adding never blocks; a producer that can wait awaits ``wait_for_capacity`` first. One consumer, on
+one event loop, takes deltas out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DeltaFIFO(Generic[T]):
     Args:
         key_func: The key of an object; ``namespace/name`` unless said otherwise.
         known_objects: What the consumer has; without it the queue remembers what it handed out.
-        capacity: How many entries may wait before ``room`` makes producers wait.
+        capacity: How many entries may wait before ``wait_for_capacity`` makes producers wait.
         name: What it is called in errors.
 
     Attributes:
@@ -137,7 +137,7 @@ class DeltaFIFO(Generic[T]):
         with self._lock:
             self._append(_Bookmark(resource_version))
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         """Return when fewer than ``capacity`` entries wait.
 
         Raises:
@@ -145,8 +145,8 @@ class DeltaFIFO(Generic[T]):
         """
         await self._until_fewer_than(self.capacity)
 
-    async def drained(self) -> None:
-        """Return when no entry waits. Raises as ``room`` does."""
+    async def wait_until_empty(self) -> None:
+        """Return when no entry waits. Raises as ``wait_for_capacity`` does."""
         await self._until_fewer_than(1)
 
     def close(self) -> None:

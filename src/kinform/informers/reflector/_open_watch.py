@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 
 from kinform.client import Frame, Reachability
 from kinform.errors import WatchSilenceError
-from kinform.informers.reflector._alarm import Alarm
+from kinform.informers.reflector._idle_timeout import IdleTimeout
 from kinform.informers.reflector._silence_limit import MEANINGFUL_SILENCE, SilenceLimit
 from kinform.informers.sources._watch_shapes import Batches
 
@@ -53,7 +53,7 @@ class OpenWatch:
         self.opened_from = resource_version
         self._opened_at = 0.0
         self._watching_since = 0.0
-        self._alarm = Alarm(self._deadline)
+        self._idle_timeout = IdleTimeout(self._deadline)
         self.events = 0
         self.progressed = False
 
@@ -95,10 +95,10 @@ class OpenWatch:
         now = self._loop.time()
         if self._bookmark_at is not None:
             self._silence_limit.received_bookmark(now - self._bookmark_at)
-            self._alarm.set()  # what was learned may be less than what was waited for
+            self._idle_timeout.set()  # what was learned may be less than what was waited for
         self._bookmark_at = now
 
-    async def pour(
+    async def read_into(
         self, into: Callable[[list[Frame]], bool], longest_silence: float | None = None
     ) -> bool:
         """Call ``into`` with each batch where it arrives, until it returns true.
@@ -130,10 +130,10 @@ class OpenWatch:
         if self._deadline() <= self.heard_at:
             raise self._silence()
         try:
-            with self._alarm.set():
-                return await self._batches.pour(heard)
+            with self._idle_timeout.set():
+                return await self._batches.read_into(heard)
         except TimeoutError as error:
-            if not self._alarm.is_late:
+            if not self._idle_timeout.is_late:
                 raise  # of who takes it
             raise self._silence() from error
 
@@ -145,7 +145,7 @@ class OpenWatch:
             self._reachability.doubt_streams(silent_since=now - MEANINGFUL_SILENCE)
         self._is_doubted = False
         if limit.is_newly_known:
-            self._alarm.set()  # what was learned may be less than what was waited for
+            self._idle_timeout.set()  # what was learned may be less than what was waited for
 
     def _silence(self) -> WatchSilenceError:
         if self._is_doubted:
@@ -171,7 +171,7 @@ class OpenWatch:
         """Another connection to the same server was dead without a sign: take this one for dead."""
         if self._longest_silence is None:  # a list that is streamed has limits of its own
             self._is_doubted = True
-            self._alarm.set()
+            self._idle_timeout.set()
 
     def give_back(self, frames: list[Frame]) -> None:
         """Frames for the next reader."""
@@ -181,7 +181,7 @@ class OpenWatch:
         self._reachability.remove_stream(self)
         if self._batches is not None:
             self._batches = None
-            self._alarm.stop()
+            self._idle_timeout.stop()
             try:
                 await self._stream.__aexit__(None, None, None)
             except Exception:  # it is over, however it takes that

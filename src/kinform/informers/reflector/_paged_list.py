@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from kinform.api import ListOptions
 from kinform.errors import DecodeError, ExpiredError, TruncatedResponseError
-from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.objects import Handle
 
@@ -28,7 +28,7 @@ class PagedList(Generic[T]):
     broke off in the middle, the next page is half as large.
 
     Args:
-        collecting: Takes the objects.
+        builder: Takes the objects.
         options: Of the first page.
 
     Attributes:
@@ -37,8 +37,8 @@ class PagedList(Generic[T]):
         was_cut: Whether an answer broke off in the middle.
     """
 
-    def __init__(self, collecting: Collecting[T], options: ListOptions) -> None:
-        self.collecting = collecting
+    def __init__(self, builder: ListBuilder[T], options: ListOptions) -> None:
+        self.builder = builder
         self._options = options
         self.pages = 0
         self.resource_version = ""
@@ -73,7 +73,7 @@ class PagedList(Generic[T]):
             if self.pages and page.resource_version != self.resource_version:
                 raise PagesExpiredError
             self.resource_version = page.resource_version
-            await self.collecting.take_page(page)
+            await self.builder.take_page(page)
             self.pages += 1
             on_page()
             if not page.continue_token:

@@ -17,6 +17,7 @@ from kinform.errors import (
     WatchSilenceError,
 )
 from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._state import Phase, ReflectorState, WatchFailure, error_kind
 from kinform.informers.reflector._verdicts import (
     CUT_STREAMS,
     UNUSABLE_WATCH,
@@ -26,7 +27,6 @@ from kinform.informers.reflector._verdicts import (
     is_lost_connection,
     judge,
 )
-from kinform.informers.reflector._vitals import Phase, Vitals, WatchFailure, error_kind
 from kinform.metrics import Metrics
 
 logger = logging.getLogger("kinform.reflector")
@@ -71,13 +71,13 @@ class Recovery:
     def __init__(
         self,
         name: str,
-        vitals: Vitals,
+        state: ReflectorState,
         options: ReflectorOptions,
         reachability: Reachability,
         metrics: Metrics,
     ) -> None:
         self._name = name
-        self._vitals = vitals
+        self._state = state
         self._refused = options.backoff()
         self._unreachable = options.reconnect_backoff()
         self._reachability = reachability
@@ -104,14 +104,14 @@ class Recovery:
             progressed=attempt.progressed,
             resumable=attempt.resumable,
             quick_lists=self._quick_lists,
-            moved=self._vitals.moved,
+            moved=self._state.moved,
             cut_streams=self._cut_streams,
             unusable=self._unusable,
             repeated=self._repeated,
         )
         verdict = judge(attempt.phase, error, facts)
         delay = self._delay(verdict, error)
-        self._vitals.failed(error)
+        self._state.failed(error)
         self._metrics.failed(self._name, attempt.phase.value, error_kind(error))
         self._log(attempt.phase, error, delay)
         self._report(attempt.phase, error, delay)
@@ -125,8 +125,8 @@ class Recovery:
             self._unreachable.reset()
 
     def _just_listed(self) -> bool:
-        listed_at = self._vitals.list_at
-        return listed_at is not None and self._vitals.clock() - listed_at < _JUST_LISTED
+        listed_at = self._state.list_at
+        return listed_at is not None and self._state.clock() - listed_at < _JUST_LISTED
 
     def watch_ended(self) -> float:
         """A watch that made progress ended cleanly; how long to wait before the next."""
@@ -169,7 +169,7 @@ class Recovery:
         return random.uniform(0.0, _RESUME_JITTER)
 
     def _log(self, phase: Phase, error: KinformError, delay: float) -> None:
-        attempts = self._vitals.attempts
+        attempts = self._state.attempts
         ordinary = isinstance(error, ExpiredError | WatchSilenceError)
         refused = isinstance(error, ApiError) and error.code in (401, 403, 404, 405)
         lasting = not ordinary and attempts % _LOUD_EVERY == _LOUD_FROM
@@ -179,7 +179,7 @@ class Recovery:
             self._name,
             phase.value,
             attempts,
-            self._vitals.resource_version or "none",
+            self._state.resource_version or "none",
             error,
             f"next attempt in {delay:.1f} s" if delay else "next attempt now",
         )
@@ -187,15 +187,15 @@ class Recovery:
     def _report(self, phase: Phase, error: KinformError, delay: float) -> None:
         if self.on_error is None:
             return
-        vitals = self._vitals
+        state = self._state
         failure = WatchFailure(
             self._name,
             phase,
-            vitals.resource_version,
+            state.resource_version,
             error,
-            vitals.attempts,
+            state.attempts,
             delay,
-            vitals.staleness(),
+            state.staleness(),
         )
         try:
             self.on_error(failure)

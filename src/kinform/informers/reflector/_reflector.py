@@ -20,24 +20,24 @@ from kinform.errors import (
 )
 from kinform.informers._callables import check_plain
 from kinform.informers.reflector._admission import Admission, records_of
-from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._event_applier import FROM_ANYWHERE, WatchEventApplier
+from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._paged_list import PagedList, PagesExpiredError
 from kinform.informers.reflector._quarantine import QuarantinedObject
 from kinform.informers.reflector._recovery import Attempt, Recovery
 from kinform.informers.reflector._silence_limit import SilenceLimit
-from kinform.informers.reflector._streamed_list import StreamedList
-from kinform.informers.reflector._taking import FROM_ANYWHERE, Taking
-from kinform.informers.reflector._target import Target, TargetFailedError, check_target
-from kinform.informers.reflector._verdicts import Pause, is_lost_connection
-from kinform.informers.reflector._vitals import (
+from kinform.informers.reflector._state import (
     Phase,
+    ReflectorState,
     ReflectorStatus,
     SyncMode,
-    Vitals,
     WatchFailure,
 )
+from kinform.informers.reflector._streamed_list import StreamedList
+from kinform.informers.reflector._target import Target, TargetFailedError, check_target
+from kinform.informers.reflector._verdicts import Pause, is_lost_connection
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.objects import Handle
@@ -143,8 +143,8 @@ class Reflector(Generic[T]):
         self._poll_interval = options.poll_interval
         self._metrics = metrics = guarded(metrics)
 
-        self._room: Callable[[], Any] | None = getattr(store, "room", None)
-        self._drained: Callable[[], Any] | None = getattr(store, "drained", None)
+        self._room: Callable[[], Any] | None = getattr(store, "wait_for_capacity", None)
+        self._drained: Callable[[], Any] | None = getattr(store, "wait_until_empty", None)
         # Only if it has one itself: who stands before a queue with a ``replace`` of his own, and
         # hands on what he does not know, is to be asked.
         has_own = hasattr(type(store), "replace_keyed")
@@ -152,11 +152,11 @@ class Reflector(Generic[T]):
             getattr(store, "replace_keyed", None) if has_own else None
         )
 
-        self._vitals = Vitals(resource_version=resource_version)
+        self._state = ReflectorState(resource_version=resource_version)
         self._reachability = source.reachability
-        self._recovery = Recovery(self.name, self._vitals, options, self._reachability, metrics)
+        self._recovery = Recovery(self.name, self._state, options, self._reachability, metrics)
         self.set_watch_error_handler(on_watch_error)
-        self._taking = Taking(self.name, store, self._admission, self._vitals)
+        self._applier = WatchEventApplier(self.name, store, self._admission, self._state)
         self._silence_limit = SilenceLimit()
         self._open: OpenWatch | None = None
         self._paged: PagedList[T] | None = None
@@ -180,12 +180,12 @@ class Reflector(Generic[T]):
     @property
     def last_sync_resource_version(self) -> str:
         """How far it has come; empty before the first list."""
-        return self._vitals.resource_version
+        return self._state.resource_version
 
     @property
     def staleness(self) -> float | None:
         """Seconds since the store was last known to be current; ``None`` before the first list."""
-        return self._vitals.staleness()
+        return self._state.staleness()
 
     @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
@@ -194,7 +194,7 @@ class Reflector(Generic[T]):
 
     def status(self) -> ReflectorStatus:
         """How it is; any thread."""
-        return self._vitals.status()
+        return self._state.status()
 
     def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
         """Whom to tell of every lost connection and refusal; called on the loop, so be short.
@@ -210,15 +210,15 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Until cancelled. What goes wrong on the way is told, waited out and tried again."""
         loop = asyncio.get_running_loop()
-        self._vitals.clock = loop.time
-        self._vitals.phase_since = loop.time()
+        self._state.clock = loop.time
+        self._state.phase_since = loop.time()
         me = asyncio.current_task()
         assert me is not None  # a coroutine that runs on a loop is a task's
         resync = asyncio.create_task(self._resync(me)) if self._resync_period else None
         phase = Phase.NEW
         try:
             while True:
-                self._vitals.enter(phase)
+                self._state.enter(phase)
                 self._progressed = False
                 try:
                     phase = await self._steps[phase]()
@@ -236,8 +236,8 @@ class Reflector(Generic[T]):
             me.uncancel()
             raise self._fault from None
         finally:
-            self._vitals.enter(Phase.STOPPED)
-            self._vitals.retry_at = None
+            self._state.enter(Phase.STOPPED)
+            self._state.retry_at = None
             if resync is not None:
                 resync.cancel()
             await self._close_watch()
@@ -260,7 +260,7 @@ class Reflector(Generic[T]):
             # The source made something else of it. It is still the end.
             raise asyncio.CancelledError from error
         await self._close_watch()
-        asks_for_version = phase is Phase.LISTING or bool(self._vitals.resource_version)
+        asks_for_version = phase is Phase.LISTING or bool(self._state.resource_version)
         attempt = Attempt(
             phase=phase,
             versioned=asks_for_version and not self._version_unusable,
@@ -283,20 +283,20 @@ class Reflector(Generic[T]):
         return verdict.next
 
     async def _wait(self, delay: float, *, until_reachable: bool = False) -> None:
-        self._vitals.enter(Phase.WAITING)
-        self._vitals.retry_at = self._vitals.clock() + delay
+        self._state.enter(Phase.WAITING)
+        self._state.retry_at = self._state.clock() + delay
         if until_reachable and not self._was_woken:
             self._was_woken = await self._reachability.wait(delay)
         else:
             # Also where the answer that woke us was only for others: once is enough.
             self._was_woken = False
             await asyncio.sleep(delay)
-        self._vitals.retry_at = None
+        self._state.retry_at = None
 
     # -- streaming ---------------------------------------------------------------------------
 
     async def _stream(self) -> Phase:
-        known = "" if self._version_unusable else self._vitals.resource_version
+        known = "" if self._version_unusable else self._state.resource_version
         watch = await self._open_watch(
             ListOptions(
                 resource_version=known,
@@ -304,32 +304,32 @@ class Reflector(Generic[T]):
                 send_initial_events=True,
             )
         )
-        started = self._vitals.clock()
-        collecting = Collecting(self.name, self._admission)
+        started = self._state.clock()
+        builder = ListBuilder(self.name, self._admission)
         try:
-            version = await StreamedList(watch, collecting, self._vitals).read(self.name)
+            version = await StreamedList(watch, builder, self._state).read(self.name)
         finally:
-            self._progressed = bool(collecting.records)
-        self._replace(collecting, version, SyncMode.STREAMING, started)
+            self._progressed = bool(builder.records)
+        self._replace(builder, version, SyncMode.STREAMING, started)
         await self._make_room()
         return Phase.WATCHING
 
     # -- listing -----------------------------------------------------------------------------
 
     async def _list(self) -> Phase:
-        started = self._vitals.clock()
-        version = "" if self._version_unusable else self._vitals.resource_version or "0"
+        started = self._state.clock()
+        version = "" if self._version_unusable else self._state.resource_version or "0"
         options = ListOptions(resource_version=version, limit=self._limit(version))
         if version not in FROM_ANYWHERE and options.limit:
             # With a limit a bare version would mean "exactly", and not "at least".
             options = options.replace(resource_version_match="NotOlderThan")
-        paged = self._paged or PagedList(Collecting(self.name, self._admission), options)
+        paged = self._paged or PagedList(ListBuilder(self.name, self._admission), options)
         try:
             await self._fetch(paged)
         except PagesExpiredError:
             # The server forgot the version between two pages. In one request nothing can change.
             paged = PagedList(
-                Collecting(self.name, self._admission),
+                ListBuilder(self.name, self._admission),
                 options.replace(limit=None, resource_version_match=""),
             )
             try:
@@ -342,7 +342,7 @@ class Reflector(Generic[T]):
         if version == "0" and paged.pages > 1 and not paged.was_cut:
             # It pages even from its cache, or has none: then it can also page later.
             self._was_paged = True
-        self._replace(paged.collecting, paged.resource_version, SyncMode.LIST, started)
+        self._replace(paged.builder, paged.resource_version, SyncMode.LIST, started)
         await self._make_room()
         if self._memory.may_stream(self._memory_key("watch")):
             return Phase.WATCHING
@@ -375,9 +375,9 @@ class Reflector(Generic[T]):
         return Phase.LISTING
 
     def _replace(
-        self, collecting: Collecting[T], version: str, mode: SyncMode, started: float
+        self, builder: ListBuilder[T], version: str, mode: SyncMode, started: float
     ) -> None:
-        objects = self._admission.listed(collecting.records)
+        objects = self._admission.listed(builder.records)
         try:
             if self._replace_keyed is None:
                 self._store.replace(list(objects.values()), version)
@@ -385,18 +385,18 @@ class Reflector(Generic[T]):
                 self._replace_keyed(objects, version)
         except Exception as error:  # the store may be anybody's
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
-        self._admission.list_finished(collecting.unreadable, namespace=self._source.namespace)
-        vitals = self._vitals
-        if vitals.synced:
+        self._admission.list_finished(builder.unreadable, namespace=self._source.namespace)
+        state = self._state
+        if state.synced:
             reason = self._relist_reason or "unknown"
-            vitals.relists[reason] += 1
+            state.relists[reason] += 1
             self._metrics.relisted(self.name, reason)
-        vitals.listed(version, mode)
+        state.listed(version, mode)
         self._relist_reason = ""
         self._version_unusable = False
         self._just_listed = True
         self._recovery.synced(version)
-        self._metrics.list_finished(self.name, vitals.clock() - started, len(objects))
+        self._metrics.list_finished(self.name, state.clock() - started, len(objects))
         logger.debug("%s: %d objects by %s at %s", self.name, len(objects), mode.value, version)
 
     # -- watching ----------------------------------------------------------------------------
@@ -417,7 +417,7 @@ class Reflector(Generic[T]):
         await self._reachability.admit()
         await watch.open()
         self._open = watch
-        self._vitals.watch_opened()
+        self._state.watch_opened()
         self._reached()
         self._metrics.watch_opened(self.name)
         return watch
@@ -430,13 +430,13 @@ class Reflector(Generic[T]):
     async def _watch(self) -> Phase:
         watch = self._open
         if watch is None:
-            version = self._vitals.resource_version
+            version = self._state.resource_version
             if not (version or self._just_listed):
                 # A source without versions: what was deleted meanwhile only a list can tell.
                 self._relist_reason = "no version"
                 return Phase.NEW
             watch = await self._open_watch(ListOptions(resource_version=version))
-            self._vitals.attempts = 0
+            self._state.attempts = 0
         self._just_listed = False
         try:
             while await self._take_from(watch):
@@ -450,11 +450,11 @@ class Reflector(Generic[T]):
         """Apply what comes until somebody has to be waited for; false when the watch is over."""
 
         def take(batch: list[Frame]) -> bool:
-            self._vitals.received(watch.heard_at)
-            return not self._taking.take(batch, watch)
+            self._state.received(watch.heard_at)
+            return not self._applier.take(batch, watch)
 
         try:
-            return await watch.pour(take)
+            return await watch.read_into(take)
         except TargetFailedError:
             raise
         except Exception:
@@ -474,7 +474,7 @@ class Reflector(Generic[T]):
     async def _close_watch(self) -> None:
         watch, self._open = self._open, None
         if watch is not None:
-            self._vitals.watch_closed()
+            self._state.watch_closed()
             short = watch.age < _VERY_SHORT and not watch.events
             self._metrics.watch_closed(self.name, watch.age, watch.events, short)
             await watch.close()

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 from kinform.client import Frame
 from kinform.errors import IncompleteStreamError
-from kinform.informers.reflector._collecting import Collecting
+from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._open_watch import OpenWatch
-from kinform.informers.reflector._vitals import Vitals
+from kinform.informers.reflector._state import ReflectorState
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -23,13 +23,13 @@ class StreamedList(Generic[T]):
     """Reads a watch until its list is complete; what follows is the watch.
 
     Attributes:
-        collecting: Takes the objects.
+        builder: Takes the objects.
     """
 
-    def __init__(self, watch: OpenWatch, collecting: Collecting[T], vitals: Vitals) -> None:
+    def __init__(self, watch: OpenWatch, builder: ListBuilder[T], state: ReflectorState) -> None:
         self._watch = watch
-        self.collecting = collecting
-        self._vitals = vitals
+        self.builder = builder
+        self._state = state
         self._version: str | None = None
         self._deadline = math.inf
 
@@ -43,8 +43,8 @@ class StreamedList(Generic[T]):
         watch = self._watch
         while self._version is None:
             silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
-            left = self._deadline - self._vitals.clock()
-            if not await watch.pour(self._take, min(silence, left)):
+            left = self._deadline - self._state.clock()
+            if not await watch.read_into(self._take, min(silence, left)):
                 raise IncompleteStreamError(
                     f"{name}: the streamed list ended after {watch.events} events, "
                     "before it was complete"
@@ -54,13 +54,13 @@ class StreamedList(Generic[T]):
 
     def _take(self, batch: list[Frame]) -> bool:
         """Whether the list is complete, or the limit on the server's silence another one."""
-        watch, vitals = self._watch, self._vitals
+        watch, state = self._watch, self._state
         is_first = not watch.events
-        vitals.contact_at = vitals.clock()
-        used, self._version = self.collecting.take_events(batch)
+        state.contact_at = state.clock()
+        used, self._version = self.builder.take_events(batch)
         watch.events += used
         watch.give_back(batch[used:])
-        if self.collecting.is_late and self._deadline == math.inf:
+        if self.builder.is_late and self._deadline == math.inf:
             # Changes come already: all there was has come, and only the word for it is due.
-            self._deadline = vitals.clock() + _NEXT_SILENCE
+            self._deadline = state.clock() + _NEXT_SILENCE
         return is_first or self._version is not None or self._deadline < math.inf

@@ -14,13 +14,15 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class Target(Protocol[T_contra]):
     """A ``Store``, a ``DeltaFIFO``, or anything with these methods.
 
-    It may also have ``bookmark(resource_version)``, to hear how far the watch has come;
-    ``async room()``, awaited after each batch, to hold the reflector back; ``put_all(deltas)``, to
-    get what a batch of the watch brought in one call, keyed by namespace and name, and to say
-    whether ``room`` need not be awaited (its last answer for a batch counts);
-    ``replace_keyed(objects, resource_version)``, to get a list as a dict of its own, keyed in the
-    same way; and ``async drained()``, to have the reflector wait for what is queued before
-    everything is fetched again.
+    It may also have any of these:
+
+    - ``bookmark(resource_version)``: called with how far the watch has come.
+    - ``put_all(deltas)``: receives what a batch of the watch brought in one call, keyed by
+      namespace and name. It returns true if ``wait_for_capacity`` need not be awaited; its last
+      answer for a batch counts.
+    - ``async wait_for_capacity()``: awaited after each batch; holds the reflector back.
+    - ``replace_keyed(objects, resource_version)``: receives a list as a dict, keyed likewise.
+    - ``async wait_until_empty()``: awaited before everything is fetched again.
     """
 
     def add(self, obj: T_contra, /) -> object: ...
@@ -48,4 +50,4 @@ def check_target(target: object) -> None:
 
 
 class TargetFailedError(Exception):
-    """Raised by a target's ``room`` to end its reflector; ``run`` raises the cause of it."""
+    """Raised by a target's ``wait_for_capacity`` to end its reflector; ``run`` raises its cause."""

@@ -32,7 +32,7 @@ from kinform.errors import (
     WatchReplayError,
     WatchSilenceError,
 )
-from kinform.informers.reflector._vitals import Phase
+from kinform.informers.reflector._state import Phase
 
 _VERSION_UNUSABLE = (ExpiredError, ResourceVersionTooLargeError)
 UNUSABLE_WATCH = (ExpiredError, WatchReplayError)

@@ -64,7 +64,7 @@ class Batches(ABC):
     """An open stream of events: an engine has it poured, anybody else iterates over it."""
 
     @abstractmethod
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
         """Call ``into`` with each batch where it arrives, until it returns true.
 
         Returns false when the stream is over; before that, whoever calls it again gets the rest.
@@ -83,7 +83,7 @@ class Batches(ABC):
             came.append(batch)
             return True
 
-        if not await self.pour(keep):
+        if not await self.read_into(keep):
             raise StopAsyncIteration
         return came[0]
 
@@ -127,8 +127,8 @@ class _Watched(Batches):
     def __init__(self, watch: Watch[Any]) -> None:
         self._watch = watch
 
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
-        return await self._watch.pour(into)
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
+        return await self._watch.read_into(into)
 
 
 class _Iterated(Batches):
@@ -137,7 +137,7 @@ class _Iterated(Batches):
     def __init__(self, batches: AsyncIterator[list[Frame]]) -> None:
         self._batches = batches
 
-    async def pour(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
         async for batch in self._batches:
             if into(batch):
                 return True

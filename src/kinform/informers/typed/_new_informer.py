@@ -10,10 +10,10 @@ from kinform.client._expecting import expect_client
 from kinform.errors import InvalidNameError, NoMatchError
 from kinform.informers._informer_key import Namespaces, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers.dispatch._telling import HandlerFailure
+from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._vitals import WatchFailure
+from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
 from kinform.informers.store._index_functions import Indexers
 from kinform.metrics import NO_METRICS, Metrics

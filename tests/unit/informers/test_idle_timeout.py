@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kinform.informers.reflector._alarm import Alarm
+from kinform.informers.reflector._idle_timeout import IdleTimeout
 from kinform.testing import virtual_time
 
 
@@ -15,12 +15,12 @@ class Limit:
 
     def __init__(self) -> None:
         self._at = 0.0
-        self.alarm = Alarm(lambda: self._at)
+        self.alarm = IdleTimeout(lambda: self._at)
 
     def move(self, seconds: float) -> None:
         self._at = asyncio.get_running_loop().time() + seconds
 
-    def set(self, seconds: float) -> Alarm:
+    def set(self, seconds: float) -> IdleTimeout:
         self.move(seconds)
         return self.alarm.set()
 

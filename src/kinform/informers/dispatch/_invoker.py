@@ -15,8 +15,8 @@ from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._latch import Latch
 from kinform.informers.dispatch._handlers import Callbacks
-from kinform.informers.dispatch._lens import Lens, Sight
 from kinform.informers.dispatch._mailbox import SYNCED, Item
+from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
 
 T = TypeVar("T")
 
@@ -25,9 +25,9 @@ _log = logging.getLogger("kinform.dispatch")
 _INITIAL = (ChangeSource.INITIAL, ChangeSource.REPLAY)
 
 
-def is_in_initial_list(change: Change, sight: Sight[T]) -> bool:
+def is_in_initial_list(change: Change, event: HandlerEvent[T]) -> bool:
     """Whether it belongs to what was there when the listener came."""
-    return sight.type is ChangeType.ADDED and change.source in _INITIAL
+    return event.type is ChangeType.ADDED and change.source in _INITIAL
 
 
 class HandlerFailure(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class Outcomes:
             _log.exception("the error callback failed on a failure of handler %s", self.name)
 
 
-class Teller(Generic[T]):
+class HandlerInvoker(Generic[T]):
     """Calls the handler for each change. ``tell`` is for a thread, ``tell_async`` for a task.
 
     Args:
@@ -84,13 +84,13 @@ class Teller(Generic[T]):
         self,
         callbacks: Callbacks[T],
         *,
-        lens: Lens[T],
+        projection: EventProjection[T],
         outcomes: Outcomes,
         has_synced: Latch,
         measure: Callable[[float, bool], None] | None = None,
     ) -> None:
         self._callbacks = callbacks
-        self._lens = lens
+        self._projection = projection
         self._outcomes = outcomes
         self._has_synced = has_synced
         self._measure = measure
@@ -148,21 +148,21 @@ class Teller(Generic[T]):
 
     def _call(self, change: Change) -> object:
         """What the callback returned; ``None`` too if there is nothing to call."""
-        sight = self._lens.see(change)
-        if sight is None:
+        event = self._projection.project(change)
+        if event is None:
             return None
         callbacks = self._callbacks
-        if sight.type is ChangeType.ADDED:
-            if callbacks.on_add is not None and sight.object is not None:
-                return callbacks.on_add(sight.object, change.source in _INITIAL)
-        elif sight.type is ChangeType.UPDATED:
+        if event.type is ChangeType.ADDED:
+            if callbacks.on_add is not None and event.object is not None:
+                return callbacks.on_add(event.object, change.source in _INITIAL)
+        elif event.type is ChangeType.UPDATED:
             if (
                 callbacks.on_update is not None
-                and sight.old is not None
-                and sight.object is not None
+                and event.old is not None
+                and event.object is not None
             ):
-                return callbacks.on_update(sight.old, sight.object)
+                return callbacks.on_update(event.old, event.object)
         elif callbacks.on_delete is not None:
-            gone = DeletedObject(change.key, sight.object, sight.final_state_unknown)
+            gone = DeletedObject(change.key, event.object, event.final_state_unknown)
             return callbacks.on_delete(gone)
         return None

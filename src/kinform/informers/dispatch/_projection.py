@@ -15,7 +15,7 @@ T = TypeVar("T")
 Filter = Callable[[T], object] | LabelSelector
 
 
-class Sight(msgspec.Struct, Generic[T], frozen=True):
+class HandlerEvent(msgspec.Struct, Generic[T], frozen=True):
     """One change as a registration sees it.
 
     Attributes:
@@ -31,7 +31,7 @@ class Sight(msgspec.Struct, Generic[T], frozen=True):
     final_state_unknown: bool = False
 
 
-class Lens(Generic[T]):
+class EventProjection(Generic[T]):
     """Wakes fresh handles for each change, so that nobody else sees what is done to them.
 
     Runs where the registration's consumer does: the filter is user code.
@@ -43,36 +43,36 @@ class Lens(Generic[T]):
         self._wake = wake
         self._passes = _predicate(filter)
 
-    def see(self, change: Change) -> Sight[T] | None:
+    def project(self, change: Change) -> HandlerEvent[T] | None:
         """``None`` if the filter hides it. Raises what the filter raises."""
         if change.type is ChangeType.DELETED:
             return self._see_deletion(change)
         new = self._wake(change.new)
         passes = self._passes
         if change.type is ChangeType.ADDED or change.old is None:
-            return Sight(ChangeType.ADDED, new) if passes is None or passes(new) else None
+            return HandlerEvent(ChangeType.ADDED, new) if passes is None or passes(new) else None
         old = self._wake(change.old)
         if passes is None:
-            return Sight(ChangeType.UPDATED, new, old)
+            return HandlerEvent(ChangeType.UPDATED, new, old)
         return _crossing(old, new, was_in=bool(passes(old)), is_in=bool(passes(new)))
 
-    def _see_deletion(self, change: Change) -> Sight[T] | None:
+    def _see_deletion(self, change: Change) -> HandlerEvent[T] | None:
         last = change.old if change.new is None else change.new
         gone = None if last is None else self._wake(last)
         # It must be told if the addition was: what counts is the state that was told, not the last.
         told = change.new if change.old is None else change.old
         if self._passes is not None and told is not None and not self._passes(self._wake(told)):
             return None
-        return Sight(ChangeType.DELETED, gone, final_state_unknown=change.new is None)
+        return HandlerEvent(ChangeType.DELETED, gone, final_state_unknown=change.new is None)
 
 
-def _crossing(old: T, new: T, *, was_in: bool, is_in: bool) -> Sight[T] | None:
+def _crossing(old: T, new: T, *, was_in: bool, is_in: bool) -> HandlerEvent[T] | None:
     if was_in and is_in:
-        return Sight(ChangeType.UPDATED, new, old)
+        return HandlerEvent(ChangeType.UPDATED, new, old)
     if is_in:
-        return Sight(ChangeType.ADDED, new)
+        return HandlerEvent(ChangeType.ADDED, new)
     # The last state that belonged to what the filter lets through, as Go's filter gives it.
-    return Sight(ChangeType.DELETED, old) if was_in else None
+    return HandlerEvent(ChangeType.DELETED, old) if was_in else None
 
 
 def _predicate(filter: Filter[T] | None) -> Callable[[T], object] | None:

@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     wire: Wire
 
 
-class Asking:
+class Requester:
     """Asks for whole objects or for their metadata, and explains what is not there."""
 
     def __init__(

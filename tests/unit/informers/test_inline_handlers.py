@@ -50,7 +50,7 @@ class Scene:
     def arrive(self, *items: Any) -> None:
         """As changes do: in a callback of the loop, and in nobody's task."""
         self.mailbox.put(items)
-        self.runner.nudge_here()
+        self.runner.run_inline()
 
     async def after_arrival(self, *items: Any) -> None:
         """Return in the very turn of the loop in which they arrived."""

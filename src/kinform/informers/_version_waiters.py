@@ -20,7 +20,7 @@ class HasVersion(Protocol):
     def resource_version(self) -> str: ...
 
 
-class AwaitedVersions:
+class VersionWaiters:
     """Who waits for what. The caller sees to it that one thread at a time is in here.
 
     Attributes:

@@ -11,7 +11,7 @@ from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Record
 
 
-class Counting:
+class StoreMetrics:
     """Keeps the bytes of a store up to date by its changes. Does nothing if nobody counts."""
 
     def __init__(self, informer: str, table: Table, metrics: Metrics) -> None:

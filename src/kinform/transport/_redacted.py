@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 
 
-class Discreet(msgspec.Struct, frozen=True):
+class Redacted(msgspec.Struct, frozen=True):
     """A struct that shows the fields that it names, and no others.
 
     A plain one shows them all, to ``repr`` as to rich, and rich is what many print tracebacks with.

@@ -17,7 +17,7 @@ class _Whole(dict[str, Any]):
     """Every part of an object: what is not here, the object has not."""
 
 
-class Parts(Handle, MutableMapping[str, Any]):
+class MappingHandle(Handle, MutableMapping[str, Any]):
     """An object as a mapping: read-only over a record, or editable and the caller's own."""
 
     __slots__ = ()

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _UPDATED, _WATCH = ChangeType.UPDATED, ChangeSource.WATCH
 
 
-class Applying(Generic[T]):
+class DeltaApplier(Generic[T]):
     """Applies what a queue hands out to a table. One writer: the caller sees to that.
 
     Membership of the table decides what a delta means: an update of what is unknown is an

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from kinform.client._expecting import expect
 from kinform.errors import ConfigError
 from kinform.informers._controller import Controller
-from kinform.informers.reflector._vitals import ReflectorStatus, Vitals
+from kinform.informers.reflector._state import ReflectorState, ReflectorStatus
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.informers.store._indexer import Indexer
 from kinform.objects import Handle
@@ -16,7 +16,7 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class Part(Generic[T]):
+class SourceState(Generic[T]):
     """What an informer knows of one of its sources, across restarts.
 
     Attributes:
@@ -43,7 +43,7 @@ class Part(Generic[T]):
         return self.controller.reflector.staleness if self.controller else None
 
     def status(self) -> ReflectorStatus:
-        return self.controller.reflector.status() if self.controller else Vitals().status()
+        return self.controller.reflector.status() if self.controller else ReflectorState().status()
 
 
 def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[T]]:

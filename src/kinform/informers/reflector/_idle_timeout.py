@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 
-class Alarm:
+class IdleTimeout:
     """``with alarm.set():`` raises TimeoutError in this task if it goes on past the deadline.
 
     Args:
@@ -33,7 +33,7 @@ class Alarm:
         self._requests = 0
         self.is_late = False
 
-    def set(self) -> Alarm:
+    def set(self) -> IdleTimeout:
         deadline = self._deadline()
         # A timer that comes too early looks again; one that would come too late is replaced.
         if self._timer is not None and self._timer.when() > deadline:

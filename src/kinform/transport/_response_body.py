@@ -14,7 +14,7 @@ from kinform.transport._gzip import decoder_for
 READ_ONCE = "the body of a response can be read only once"
 
 
-class ArrivingBody(ABC):
+class ResponseBody(ABC):
     """What every response does with its body, however it is carried. It can be read once.
 
     Args:
@@ -76,7 +76,7 @@ class ArrivingBody(ABC):
     def chunks(self) -> AsyncGenerator[bytes]:
         return self._pieces(self._arriving if self._deadline is None else self._arriving_in_time)
 
-    async def pour(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
         if self._poured is None:
             self._poured = self.chunks()
         if self._is_broken_off:

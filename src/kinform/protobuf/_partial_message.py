@@ -17,7 +17,7 @@ _WIRE_TYPES = {"string": 2, "bytes": 2, "bool": 0, "int32": 0, "int64": 0}
 _BITS = (1 << 64) - 1
 
 
-class OwnMessage:
+class PartialMessage:
     """Some scalar fields of a message, written as the generated lists have them, one a line.
 
     Texts are checked: what is no UTF-8 does not parse. For a pointer absent is ``None``, for all

@@ -12,8 +12,8 @@ from kinform.informers._changes import DeletedObject
 from kinform.informers.queue._deltas import Delta, DeltaType
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._open_watch import OpenWatch
+from kinform.informers.reflector._state import ReflectorState, error_kind
 from kinform.informers.reflector._target import Target, TargetFailedError
-from kinform.informers.reflector._vitals import Vitals, error_kind
 from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
@@ -26,7 +26,7 @@ _ADDED, _BOOKMARK = EventType.ADDED, EventType.BOOKMARK
 _DELTA_TYPES = {EventType.ADDED: DeltaType.ADDED, EventType.MODIFIED: DeltaType.UPDATED}
 
 
-class Taking(Generic[T]):
+class WatchEventApplier(Generic[T]):
     """Applies events to the store and keeps count of how far that is.
 
     Raises, while taking:
@@ -36,19 +36,19 @@ class Taking(Generic[T]):
     """
 
     def __init__(
-        self, name: str, store: Target[T], admission: Admission[T], vitals: Vitals
+        self, name: str, store: Target[T], admission: Admission[T], state: ReflectorState
     ) -> None:
         self._name = name
         self._store = store
         self._admit = admission.admit
         self._admission = admission
-        self._vitals = vitals
+        self._state = state
         self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
         # A queue that nobody empties after each batch says nothing: then it is waited for.
         self._put_all: Callable[[list[Delta[T]]], bool | None] = getattr(
             store, "put_all", self._put_one_by_one
         )
-        self._need_not_wait = not hasattr(store, "room")
+        self._need_not_wait = not hasattr(store, "wait_for_capacity")
         # What the batch at hand has brought so far, and the store does not have yet.
         self._deltas: list[Delta[T]] = []
 
@@ -57,8 +57,8 @@ class Taking(Generic[T]):
 
         What comes before something that is refused is applied: it is not sent again.
         """
-        vitals, admission = self._vitals, self._admission
-        before = vitals.resource_version
+        state, admission = self._state, self._admission
+        before = state.resource_version
         try:
             for frame in batch:
                 record = frame.record
@@ -69,7 +69,7 @@ class Taking(Generic[T]):
                     if frame.type is _BOOKMARK:
                         self._take_bookmark(version, watch)
                     elif record.gvk is admission.last_expected or self._is_expected(record):
-                        vitals.event_at = vitals.contact_at
+                        state.event_at = state.contact_at
                         self._take_object(frame.type, record, watch)
                 watch.events += 1
                 if watch.opened_from in FROM_ANYWHERE:
@@ -78,14 +78,14 @@ class Taking(Generic[T]):
                         continue
                     watch.opened_from = version
                 if version:
-                    vitals.resource_version = version
-                    vitals.moved = True
+                    state.resource_version = version
+                    state.moved = True
         except BaseException:
             self._flush()
-            watch.progressed |= vitals.resource_version != before
+            watch.progressed |= state.resource_version != before
             raise
         need_not_wait = self._flush()
-        if vitals.resource_version != before:
+        if state.resource_version != before:
             watch.progressed = True
         return need_not_wait
 
@@ -141,7 +141,7 @@ class Taking(Generic[T]):
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
         watch.heard_bookmark()
-        self._vitals.received_bookmark()
+        self._state.received_bookmark()
         self._come_to(version)
 
     def _come_to(self, version: str) -> None:
@@ -159,7 +159,7 @@ class Taking(Generic[T]):
         key = self._admission.refuse(error, frame.payload)
         if frame.type is EventType.DELETED and error.key:
             self._delete_by_key(key)
-        self._vitals.errors[error_kind(error)] += 1
+        self._state.errors[error_kind(error)] += 1
         self._come_to(error.resource_version)
         return error.resource_version
 

@@ -99,7 +99,7 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     errors: Mapping[str, int]
 
 
-class Vitals(msgspec.Struct, eq=False):
+class ReflectorState(msgspec.Struct, eq=False):
     """The running account. Written on the loop, read from anywhere: every field is one value."""
 
     clock: Callable[[], float] = time.monotonic

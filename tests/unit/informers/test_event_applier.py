@@ -1,4 +1,4 @@
-"""Taking: servers that replay, objects that are poison, stores that fail, and the end."""
+"""Events of a watch, applied: servers that replay, unreadable objects, stores that fail."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
     passing = iter(gates)
 
     class Full(Store[Unstructured]):
-        async def room(self) -> None:
+        async def wait_for_capacity(self) -> None:
             await next(passing).wait()
 
     events = [("ADDED", pod("a", rv="11")), 0.0, ("ADDED", pod("b", rv="12")), STAY]
@@ -319,9 +319,9 @@ class Roomy(Store[Unstructured]):
         self.steps.append(f"add {obj.name}")
         super().add(obj)
 
-    async def room(self) -> None:
+    async def wait_for_capacity(self) -> None:
         await asyncio.sleep(0)
-        self.steps.append("room")
+        self.steps.append("wait_for_capacity")
 
 
 class Settling(Roomy):
@@ -344,7 +344,13 @@ async def test_without_a_word_on_having_settled_room_is_awaited_after_each_batch
             batches = await source.awaited()
             assert batches.give(added(name, str(rv)))
         await source.awaited()
-    assert store.steps == ["room", "add a", "room", "add b", "room"]
+    assert store.steps == [
+        "wait_for_capacity",
+        "add a",
+        "wait_for_capacity",
+        "add b",
+        "wait_for_capacity",
+    ]
 
 
 @virtual_time
@@ -357,9 +363,9 @@ async def test_a_target_that_has_settled_is_not_waited_for() -> None:
         await source.awaited()
         assert not batches.give(added("c", "13"))
     assert store.steps == [
-        "room",
+        "wait_for_capacity",
         "ADDED default/a",
-        *("ADDED default/b", "room"),
+        *("ADDED default/b", "wait_for_capacity"),
         "ADDED default/c",
     ]
 
@@ -429,7 +435,7 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
         await source.awaited()
         assert source.opened == 2
         assert reflector.status().relists == {"expired": 1}
-    assert store.steps == ["room", told, "room", "room"]
+    assert store.steps == ["wait_for_capacity", told, "wait_for_capacity", "wait_for_capacity"]
 
 
 @virtual_time
@@ -445,13 +451,13 @@ async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
     with pytest.raises(ValueError, match="no more"):
         await task
     assert source.opened == 1
-    assert store.steps == ["room"]
+    assert store.steps == ["wait_for_capacity"]
 
 
 @virtual_time
 async def test_a_target_can_end_its_reflector() -> None:
     class Broken(Store[Unstructured]):
-        async def room(self) -> None:
+        async def wait_for_capacity(self) -> None:
             raise TargetFailedError from ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
@@ -467,7 +473,7 @@ async def test_a_target_can_end_its_reflector_in_a_resync_too() -> None:
         def resync(self) -> None:
             self.resyncs += 1
 
-        async def room(self) -> None:
+        async def wait_for_capacity(self) -> None:
             if self.resyncs:
                 raise TargetFailedError from ValueError("no more")
 
@@ -482,7 +488,7 @@ async def test_everything_queued_is_applied_before_everything_is_fetched_again()
     gate = asyncio.Event()
 
     class Queue(Store[Unstructured]):
-        async def drained(self) -> None:
+        async def wait_until_empty(self) -> None:
             await gate.wait()
 
     script = listed()

@@ -22,7 +22,7 @@ _NOT_INITIAL = (EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
 _SLICE = 100
 
 
-class Collecting(Generic[T]):
+class ListBuilder(Generic[T]):
     """A list in the making. No store sees it before it is complete.
 
     Args:
