@@ -33,7 +33,9 @@ def deliver(pods: Dispatcher[Any], changes: Sequence[Change]) -> None:
 
 def dispatcher() -> Pods:
     return Dispatcher(
-        name="pods", wake=Unstructured.over, version=lambda record: record.head.resource_version
+        name="pods",
+        from_entry=Unstructured.over,
+        version=lambda record: record.head.resource_version,
     )
 
 

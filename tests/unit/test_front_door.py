@@ -30,7 +30,7 @@ _NAMES = re.compile(r"\bkinform(?:\.[a-z0-9_]+)*\.[A-Z][A-Za-z0-9]+")
 
 
 @pytest.fixture(params=ROOMS)
-def wait_for_capacity(request: pytest.FixtureRequest) -> ModuleType:
+def room(request: pytest.FixtureRequest) -> ModuleType:
     return importlib.import_module(request.param)
 
 

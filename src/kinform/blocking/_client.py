@@ -6,7 +6,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
-from kinform.blocking._doors import door
+from kinform.blocking._facade import blocking_method
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
@@ -130,8 +130,8 @@ class Client(TypedVerbs):
     def __repr__(self) -> str:
         return f"<blocking Client of {self.config.server}>"
 
-    server_version = door(AsyncClient.server_version)
-    request = door(AsyncClient.request)
+    server_version = blocking_method(AsyncClient.server_version)
+    request = blocking_method(AsyncClient.request)
 
 
 def inner_client(client: Client, *, taker: str) -> AsyncClient:

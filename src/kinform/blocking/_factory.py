@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from weakref import WeakValueDictionary
 
 from kinform.blocking._client import Client, inner_client
-from kinform.blocking._doors import Doors, door, loop_door
+from kinform.blocking._facade import BlockingFacade, blocking_method, loop_method
 from kinform.blocking._owned import Owned
 from kinform.blocking._shared_informer import SharedIndexInformer
 from kinform.client import Fields, Labels
@@ -55,7 +55,7 @@ class ResourceInformer(Generic[T]):
         return f"<ResourceInformer {self.informer!r}>"
 
 
-class BlockingFactory(Doors, Generic[T]):
+class BlockingFactory(BlockingFacade, Generic[T]):
     """What both factories have in common. ``with factory:`` is its life.
 
     It runs on its client's loop thread; ``def`` handlers have threads of their own, ``async def``
@@ -120,8 +120,8 @@ class BlockingFactory(Doors, Generic[T]):
         """All that are in use now."""
         return {key: self._front(each) for key, each in self._inner.informers.items()}
 
-    start = loop_door(InformerFactory.start)
-    wait_for_cache_sync = door(InformerFactory.wait_for_cache_sync)
+    start = loop_method(InformerFactory.start)
+    wait_for_cache_sync = blocking_method(InformerFactory.wait_for_cache_sync)
 
     def shutdown(self) -> None:
         """Stop all informers, and return when no task and no thread is left.

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from kinform.blocking._doors import Doors, Window, loop_door, passage
+from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_method, loop_method
 from kinform.blocking._owned import Owned
 from kinform.blocking._source import ListWatch
 from kinform.errors import AlreadyStartedError
@@ -19,7 +19,7 @@ from kinform.informers._running import Running
 logger = logging.getLogger("kinform.blocking")
 
 
-class Runs(Doors):
+class Runs(BlockingFacade):
     """Base of what can be started, in the background, and stopped. ``with`` does both.
 
     Hold on to it: when nobody does, it stops.
@@ -27,15 +27,15 @@ class Runs(Doors):
 
     _inner: Running
 
-    name = Window[str]()
-    was_started = Window[bool]()
-    is_running = Window[bool]()
-    is_stopped = Window[bool]()
-    stopped = Window[Latch]()
-    running_for = Window[float]()
+    name = ForwardedAttribute[str]()
+    was_started = ForwardedAttribute[bool]()
+    is_running = ForwardedAttribute[bool]()
+    is_stopped = ForwardedAttribute[bool]()
+    stopped = ForwardedAttribute[Latch]()
+    running_for = ForwardedAttribute[float]()
 
-    start = loop_door(Running.start)
-    stop = passage(Running.stop)
+    start = loop_method(Running.start)
+    stop = direct_method(Running.stop)
 
     def run(self) -> None:
         """Start, and return when it has stopped: another thread stops it, a handler, or Ctrl-C.

@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Generic, Self, TypedDict, TypeVar, Unpack
 
-from kinform.blocking._doors import Iterating, Window, door_to, passage
+from kinform.blocking._facade import (
+    BlockingIterator,
+    ForwardedAttribute,
+    direct_method,
+    wrapping_method,
+)
 from kinform.blocking._owned import Owned
 from kinform.blocking._running import Runs, owned_by
 from kinform.blocking._source import ListWatch, inner_sources
@@ -32,7 +37,7 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class EventStream(Iterating[InformerEvent[T]]):
+class EventStream(BlockingIterator[InformerEvent[T]]):
     """The cache as it is, then all its changes, in order.
 
         for event in informer.events(): ...
@@ -50,10 +55,10 @@ class EventStream(Iterating[InformerEvent[T]]):
     def __init__(self, inner: AsyncEventStream[T], owned: Owned) -> None:
         super().__init__(inner, owned)
 
-    name = Window[str]()
-    is_closed = Window[bool]()
-    stats = Window[HandlerStats]()
-    has_synced = Window[Latch]()
+    name = ForwardedAttribute[str]()
+    is_closed = ForwardedAttribute[bool]()
+    stats = ForwardedAttribute[HandlerStats]()
+    has_synced = ForwardedAttribute[Latch]()
 
     def __next__(self) -> InformerEvent[T]:
         try:
@@ -120,30 +125,30 @@ class SharedIndexInformer(Runs, Generic[T]):
 
     @classmethod
     def _over(cls, inner: AsyncInformer[T], owned: Owned) -> Self:
-        """Doors before one that exists, for as long as that which owns it lives."""
+        """BlockingFacade before one that exists, for as long as that which owns it lives."""
         informer = cls.__new__(cls)
         Runs.__init__(informer, inner, owned)
         return informer
 
-    form = Window[type[T]]()
-    indexer = Window[Indexer[T]]()
-    store = Window[Indexer[T]]()
-    has_synced = Window[Latch]()
-    registrations = Window[tuple[Registration[T], ...]]()
-    last_sync_resource_version = Window[str]()
-    namespaces = Window[tuple[str, ...]]()
-    quarantine = Window[Mapping[str, QuarantinedObject]]()
-    staleness = Window[float | None]()
+    form = ForwardedAttribute[type[T]]()
+    indexer = ForwardedAttribute[Indexer[T]]()
+    store = ForwardedAttribute[Indexer[T]]()
+    has_synced = ForwardedAttribute[Latch]()
+    registrations = ForwardedAttribute[tuple[Registration[T], ...]]()
+    last_sync_resource_version = ForwardedAttribute[str]()
+    namespaces = ForwardedAttribute[tuple[str, ...]]()
+    quarantine = ForwardedAttribute[Mapping[str, QuarantinedObject]]()
+    staleness = ForwardedAttribute[float | None]()
 
-    events = door_to(AsyncInformer[T].events, EventStream[T])
-    add_event_handler = passage(AsyncInformer[T].add_event_handler)
-    add_indexers = passage(AsyncInformer[T].add_indexers)
-    wait_for_rv = passage(AsyncInformer[T].wait_for_rv)
-    set_transform = passage(AsyncInformer[T].set_transform)
-    set_watch_error_handler = passage(AsyncInformer[T].set_watch_error_handler)
-    sync_status = passage(AsyncInformer[T].sync_status)
-    status = passage(AsyncInformer[T].status)
-    is_fresh = passage(AsyncInformer[T].is_fresh)
+    events = wrapping_method(AsyncInformer[T].events, EventStream[T])
+    add_event_handler = direct_method(AsyncInformer[T].add_event_handler)
+    add_indexers = direct_method(AsyncInformer[T].add_indexers)
+    wait_for_rv = direct_method(AsyncInformer[T].wait_for_rv)
+    set_transform = direct_method(AsyncInformer[T].set_transform)
+    set_watch_error_handler = direct_method(AsyncInformer[T].set_watch_error_handler)
+    sync_status = direct_method(AsyncInformer[T].sync_status)
+    status = direct_method(AsyncInformer[T].status)
+    is_fresh = direct_method(AsyncInformer[T].is_fresh)
 
     def __repr__(self) -> str:
         return f"<blocking {self._inner!r}>"

@@ -8,7 +8,12 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 from kinform.api import GVR, ListOptions
 from kinform.blocking._client import Client
-from kinform.blocking._doors import Doors, Iterating, Window, door
+from kinform.blocking._facade import (
+    BlockingFacade,
+    BlockingIterator,
+    ForwardedAttribute,
+    blocking_method,
+)
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._verbs import Verbs
@@ -35,7 +40,7 @@ class ListWatchOptions(TypedDict, total=False):
     loop: LoopThread | None
 
 
-class ListWatch(Doors, Generic[T]):
+class ListWatch(BlockingFacade, Generic[T]):
     """Where the objects of one resource come from: ``kinform.ListWatch``, for plain code.
 
         pods = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
@@ -55,11 +60,11 @@ class ListWatch(Doors, Generic[T]):
 
     _inner: AsyncListWatch[T]
 
-    form = Window[type[T]]()
-    name = Window[str]()
-    supports_streaming = Window[bool]()
-    resource = Window[GVR | str | None]()
-    namespace = Window[str | None]()
+    form = ForwardedAttribute[type[T]]()
+    name = ForwardedAttribute[str]()
+    supports_streaming = ForwardedAttribute[bool]()
+    resource = ForwardedAttribute[GVR | str | None]()
+    namespace = ForwardedAttribute[str | None]()
 
     @overload
     def __init__(
@@ -121,10 +126,10 @@ class ListWatch(Doors, Generic[T]):
         )
         source = cls.__new__(cls)
         inner = AsyncListWatch.for_resource(client._inner, resource, **options)
-        Doors.__init__(source, inner, client._owned)
+        BlockingFacade.__init__(source, inner, client._owned)
         return source
 
-    page = door(AsyncListWatch[T].page)
+    page = blocking_method(AsyncListWatch[T].page)
 
     @contextmanager
     def watch(self, options: ListOptions) -> Generator[Iterator[list[Frame]], None, None]:
@@ -137,7 +142,7 @@ class ListWatch(Doors, Generic[T]):
 
         batches = self._owned.run(watch.__aenter__())
         try:
-            yield Iterating(batches, self._owned)
+            yield BlockingIterator(batches, self._owned)
         finally:
             self._owned.run_if_open(leave())
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, TypeVar, Unpack, overload
 
 from kinform.api import ListOptions
-from kinform.blocking._doors import iterate
+from kinform.blocking._facade import iterate
 from kinform.blocking._verbs import Verbs
 from kinform.blocking._watch import Watch
 from kinform.client import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from kinform.blocking._doors import Doors, door, door_to, iterate
+from kinform.blocking._facade import BlockingFacade, blocking_method, iterate, wrapping_method
 from kinform.blocking._watch import Watch
 from kinform.client import Discovery as AsyncDiscovery
 from kinform.client import Verbs as AsyncVerbs
@@ -13,16 +13,16 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class Discovery(Doors):
+class Discovery(BlockingFacade):
     """Kind ↔ resource ↔ scope, for everything the server has: ``kinform.client.Discovery``."""
 
-    resources = door(AsyncDiscovery.resources)
-    for_resource = door(AsyncDiscovery.for_resource)
-    for_kind = door(AsyncDiscovery.for_kind)
-    refresh = door(AsyncDiscovery.refresh)
+    resources = blocking_method(AsyncDiscovery.resources)
+    for_resource = blocking_method(AsyncDiscovery.for_resource)
+    for_kind = blocking_method(AsyncDiscovery.for_kind)
+    refresh = blocking_method(AsyncDiscovery.refresh)
 
 
-class Verbs(Doors, Generic[T]):
+class Verbs(BlockingFacade, Generic[T]):
     """Get, list, watch, patch and delete, for objects in one form: ``kinform.client.Verbs``."""
 
     @property
@@ -41,11 +41,11 @@ class Verbs(Doors, Generic[T]):
         form: type[T] = self._inner.form
         return form
 
-    get = door(AsyncVerbs[T].get)
-    list = door(AsyncVerbs[T].list)
-    page = door(AsyncVerbs[T].page)
-    pages = door_to(AsyncVerbs[T].pages, iterate)
-    watch = door_to(AsyncVerbs[T].watch, Watch[T])
-    patch = door(AsyncVerbs[T].patch)
-    delete = door(AsyncVerbs[T].delete)
-    delete_collection = door(AsyncVerbs[T].delete_collection)
+    get = blocking_method(AsyncVerbs[T].get)
+    list = blocking_method(AsyncVerbs[T].list)
+    page = blocking_method(AsyncVerbs[T].page)
+    pages = wrapping_method(AsyncVerbs[T].pages, iterate)
+    watch = wrapping_method(AsyncVerbs[T].watch, Watch[T])
+    patch = blocking_method(AsyncVerbs[T].patch)
+    delete = blocking_method(AsyncVerbs[T].delete)
+    delete_collection = blocking_method(AsyncVerbs[T].delete_collection)

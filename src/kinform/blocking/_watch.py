@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self, TypeVar
 
-from kinform.blocking._doors import Iterating
+from kinform.blocking._facade import BlockingIterator
 from kinform.blocking._owned import Owned
 from kinform.client import Watch as AsyncWatch
 from kinform.client import WatchEvent
@@ -14,7 +14,7 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class Watch(Iterating[WatchEvent[T]]):
+class Watch(BlockingIterator[WatchEvent[T]]):
     """A single watch request; it does not reconnect (an informer does).
 
         with client.watch(pods) as watch:

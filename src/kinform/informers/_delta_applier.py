@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers.queue._deltas import Deltas, DeltasKind
-from kinform.informers.store._resting import Entry, Resting
+from kinform.informers.store._entries import Entry, EntryAdapter
 from kinform.informers.store._table import Table
 
 T = TypeVar("T")
@@ -27,11 +27,11 @@ class DeltaApplier(Generic[T]):
         resource_version: What the last deltas have brought the store to; empty if they did not say.
     """
 
-    def __init__(self, table: Table, resting: Resting[T]) -> None:
+    def __init__(self, table: Table, adapter: EntryAdapter[T]) -> None:
         self._table = table
-        self._rest = resting.rest
-        self._uid = resting.uid
-        self._version = resting.version
+        self._to_entry = adapter.to_entry
+        self._uid = adapter.uid
+        self._version = adapter.version
         self.resource_version = ""
 
     def apply(self, deltas: Deltas[T], *, initial: bool, unchanged: bool) -> list[Change]:
@@ -64,7 +64,7 @@ class DeltaApplier(Generic[T]):
                 if gone is not None:
                     changes.append(gone)
                 continue
-            entry = self._rest(obj)
+            entry = self._to_entry(obj)
             self.resource_version = self._version(entry) or self.resource_version
             old = table.put(delta.key, entry)
             if old is not None and self._uid(old) == self._uid(entry):
@@ -79,7 +79,7 @@ class DeltaApplier(Generic[T]):
         final = None
         version = ""
         if gone.object is not None and not gone.final_state_unknown:
-            final = self._rest(gone.object)
+            final = self._to_entry(gone.object)
             version = self._version(final)
             self.resource_version = version or self.resource_version
         old = self._table.remove(key, version)
@@ -87,7 +87,7 @@ class DeltaApplier(Generic[T]):
             if gone.object is None:
                 # Nobody could ever read it, so nobody was told that it was there.
                 return None
-            old = self._rest(gone.object)
+            old = self._to_entry(gone.object)
         return Change(ChangeType.DELETED, key, source, old, final, now)
 
     def _replace(self, deltas: Deltas[T], source: ChangeSource, unchanged: bool) -> list[Change]:
@@ -103,7 +103,7 @@ class DeltaApplier(Generic[T]):
                 removed.append(key)
                 changes.append(Change(ChangeType.DELETED, key, source, old, None, now))
                 continue
-            entry = put[key] = self._rest(delta.object)
+            entry = put[key] = self._to_entry(delta.object)
             if old is None or unchanged or not self._is_same(old, entry):
                 self._tell_put(changes.append, key, old, entry, source, now)
         self._table.swap(removed, put, deltas.resource_version)

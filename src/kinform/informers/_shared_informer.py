@@ -34,9 +34,9 @@ from kinform.informers.reflector._admission import Admission, Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._entries import Handles
 from kinform.informers.store._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._resting import Handles
 from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.objects import Handle
 
@@ -95,15 +95,15 @@ class SharedIndexInformer(ObservedInformer[T]):
             )
         form, name = sources[0].form, name or sources[0].name
         metrics = guarded(metrics)
-        resting = Handles(form)
+        adapter = Handles(form)
         super().__init__(
             name,
             sources,
             Indexer(form, indexers={NAMESPACE_INDEX: namespace_index, **(indexers or {})}),
             Dispatcher(
                 name=name,
-                wake=resting.wake,
-                version=resting.version,
+                from_entry=adapter.from_entry,
+                version=adapter.version,
                 on_error=on_handler_error,
                 metrics=metrics,
             ),
@@ -114,7 +114,7 @@ class SharedIndexInformer(ObservedInformer[T]):
         self._options = options or ReflectorOptions()
         self._metrics = metrics
 
-        self._applier = DeltaApplier(self.indexer.table, resting)
+        self._applier = DeltaApplier(self.indexer.table, adapter)
         self._resyncing = Resyncing(self._dispatcher, self.indexer.table, self._lock)
         self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
 
@@ -176,7 +176,7 @@ class SharedIndexInformer(ObservedInformer[T]):
             replay = replay_changes(self.indexer.table) if len(self.indexer) else None
             options = replace(options, name=self._dispatcher.free_name(options.callbacks().name))
             registration = self._dispatcher.add(
-                options, wake=self.form.over, replay=replay, synced=bool(self.has_synced)
+                options, from_entry=self.form.over, replay=replay, synced=bool(self.has_synced)
             )
         self._call_on_loop(self._resyncing.look_again)
         return registration
@@ -209,7 +209,7 @@ class SharedIndexInformer(ObservedInformer[T]):
             options = replace(options, name=self._dispatcher.free_name(name or "events"))
             replay = replay_changes(self.indexer.table) if len(self.indexer) else None
             stream = self._dispatcher.open_stream(
-                options, wake=self.form.over, replay=replay, synced=bool(self.has_synced)
+                options, from_entry=self.form.over, replay=replay, synced=bool(self.has_synced)
             )
         self._call_on_loop(self._resyncing.look_again)
         return stream

@@ -18,9 +18,9 @@ from kinform.informers.reflector._admission import Admission, Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._entries import Handles
 from kinform.informers.store._index_functions import Indexers
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._resting import Handles
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 
@@ -70,8 +70,8 @@ class Informer(Generic[T]):
                 "with the store; make it def, or use a SharedIndexInformer"
             )
         self.store: Indexer[T] = Indexer(source.form, indexers=indexers or {})
-        self._resting = Handles(source.form)
-        self._applier = DeltaApplier(self.store.table, self._resting)
+        self._adapter = Handles(source.form)
+        self._applier = DeltaApplier(self.store.table, self._adapter)
         self._synced = False
         self.controller: Controller[T] = Controller(
             ControllerConfig(
@@ -104,14 +104,14 @@ class Informer(Generic[T]):
             self._tell(change)
 
     def _tell(self, change: Change) -> None:
-        callbacks, wake = self._callbacks, self._resting.wake
+        callbacks, from_entry = self._callbacks, self._adapter.from_entry
         if change.type is ChangeType.ADDED:
             if callbacks.on_add is not None:
-                callbacks.on_add(wake(change.new), change.source is ChangeSource.INITIAL)
+                callbacks.on_add(from_entry(change.new), change.source is ChangeSource.INITIAL)
         elif change.type is ChangeType.UPDATED:
             if callbacks.on_update is not None:
-                callbacks.on_update(wake(change.old), wake(change.new))
+                callbacks.on_update(from_entry(change.old), from_entry(change.new))
         elif callbacks.on_delete is not None:
             last = change.old if change.new is None else change.new
-            gone = None if last is None else wake(last)
+            gone = None if last is None else from_entry(last)
             callbacks.on_delete(DeletedObject(change.key, gone, change.new is None))

@@ -18,8 +18,8 @@ from kinform.errors import StateError
 from kinform.testing._certificates import ServerCertificates
 from kinform.testing._cluster import Cluster
 from kinform.testing._crds import DefinitionController
-from kinform.testing._door import Door
 from kinform.testing._frontend import REQUEST_LIMIT, Frontend
+from kinform.testing._in_process_api import InProcessApi
 from kinform.testing._kubeconfig import write_kubeconfig
 from kinform.testing._listening import Listening
 from kinform.testing._namespaces import NamespaceController
@@ -43,7 +43,7 @@ _STOP_PATIENCE = 0.2
 _HEADER_LIMIT = 64 * 1024
 
 
-class ApiServer(Door):
+class ApiServer(InProcessApi):
     """A Kubernetes API server for tests: real HTTP on loopback, real list and watch.
 
     ``async with ApiServer() as api:`` starts and stops it. All methods belong on the event

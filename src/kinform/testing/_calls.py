@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from kinform.api import GVR
 from kinform.errors import ConfigError
-from kinform.testing._seams import Call
+from kinform.testing._interception import Call
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 

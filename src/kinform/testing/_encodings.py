@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from kinform.errors import NotAcceptableError
+from kinform.testing._interception import EventEncoding, ListAnswer
 from kinform.testing._negotiation import JSON, PROTOBUF, YAML, Form, form_of_errors, negotiate
-from kinform.testing._seams import EventEncoding, ListAnswer
 from kinform.testing._views import View
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from kinform.testing._cluster import Cluster
 from kinform.testing._discovery import AGGREGATED_TYPE, Discovery
 from kinform.testing._encodings import Encodings
 from kinform.testing._http import HttpSink, common_headers, send_body
+from kinform.testing._interception import Call, Exchange, Interference, Sink
 from kinform.testing._routes import Location, PageNotFoundError, locate
-from kinform.testing._seams import Call, Exchange, Interference, Sink
 from kinform.testing._status import Resource
 from kinform.testing._verbs import Asker, Verbs, wants_pretty
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from aiohttp import web
 
-from kinform.testing._seams import Sink
+from kinform.testing._interception import Sink
 
 # Answers larger than this are compressed for those who can read it.
 GZIP_THRESHOLD = 128 * 1024

@@ -12,9 +12,9 @@ import msgspec
 from kinform.errors import ExpiredError
 from kinform.testing import _status
 from kinform.testing._cluster import Cluster
+from kinform.testing._interception import ListAnswer
 from kinform.testing._options import ListOptions
 from kinform.testing._resources import ServedResource
-from kinform.testing._seams import ListAnswer
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Collection, Stored
 from kinform.testing._views import View

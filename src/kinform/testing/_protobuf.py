@@ -25,8 +25,8 @@ from kinform.protobuf import (
 )
 from kinform.testing import _status
 from kinform.testing._documents import without_nulls
+from kinform.testing._interception import ListAnswer
 from kinform.testing._negotiation import PROTOBUF
-from kinform.testing._seams import ListAnswer
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
 from kinform.testing._request_log import ReceivedRequest, RequestLog
-from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink
 from kinform.testing.faults import Faults, FaultyExchange, SinkAround
 
 # A closed list: what is not on it, and so every kind of credential, is never kept.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kinform.api import GVR
 from kinform.testing._calls import CallFilter
-from kinform.testing._seams import Call
+from kinform.testing._interception import Call
 
 
 @dataclass(slots=True, eq=False)

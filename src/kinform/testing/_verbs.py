@@ -25,6 +25,7 @@ from kinform.testing._http import (
     send_body,
     send_pieces,
 )
+from kinform.testing._interception import Call, Exchange, Sink
 from kinform.testing._list import list_objects, required_version
 from kinform.testing._negotiation import Form, check_form, negotiate
 from kinform.testing._options import (
@@ -37,7 +38,6 @@ from kinform.testing._patches import decode_patch, patch_object
 from kinform.testing._resources import ServedResource
 from kinform.testing._reviews import is_review, review
 from kinform.testing._routes import Location
-from kinform.testing._seams import Call, Exchange, Sink
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Stored
 from kinform.testing._updates import replace

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from kinform.errors import ApiError
 from kinform.testing import _status
+from kinform.testing._interception import EventEncoding, FrameFilter, Sink, WatchFrame
 from kinform.testing._options import ListOptions
-from kinform.testing._seams import EventEncoding, FrameFilter, Sink, WatchFrame
 from kinform.testing._selections import Selection
 from kinform.testing._storage import Change, Collection, Stored
 from kinform.testing._views import View

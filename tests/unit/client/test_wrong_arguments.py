@@ -17,7 +17,7 @@ from tests.support.memory_transport import MemoryTransport
 CONFIG = ClusterConfig(server="https://cluster.test")
 
 
-@pytest.mark.parametrize("wait_for_capacity", [Client, blocking.Client])
+@pytest.mark.parametrize("room", [Client, blocking.Client])
 @pytest.mark.parametrize("config", [None, "https://cluster.test", {"server": "x"}])
 def test_a_client_is_made_of_a_configuration(room: Any, config: object) -> None:
     with pytest.raises(ConfigError, match=r"Client takes a kinform\.ClusterConfig, not .*from_env"):

@@ -16,7 +16,7 @@ from kinform.informers import (
 )
 from kinform.informers._changes import Change
 from kinform.informers._delta_applier import DeltaApplier, replay_changes, resync_changes
-from kinform.informers.store._resting import Handles
+from kinform.informers.store._entries import Handles
 from kinform.objects import Unstructured
 from tests.support.answers import pod
 

@@ -14,7 +14,7 @@ from kinform.informers import (
 )
 from kinform.informers._delta_applier import DeltaApplier
 from kinform.informers._store_metrics import StoreMetrics
-from kinform.informers.store._resting import Handles
+from kinform.informers.store._entries import Handles
 from kinform.metrics import NO_METRICS, NoMetrics
 from kinform.objects import Unstructured
 from tests.support.answers import pod

@@ -85,7 +85,7 @@ def told() -> Told:
 @pytest.fixture
 async def pods(told: Told) -> AsyncIterator[Pods]:
     dispatcher: Pods = Dispatcher(
-        name="pods", wake=wake, version=version, on_error=told.failures.append
+        name="pods", from_entry=wake, version=version, on_error=told.failures.append
     )
     dispatcher.start()
     yield dispatcher
@@ -266,7 +266,7 @@ async def test_a_failing_error_callback_does_no_harm(caplog: pytest.LogCaptureFi
     def fails(*_: object) -> None:
         raise ValueError
 
-    dispatcher: Pods = Dispatcher(name="pods", wake=wake, version=version, on_error=fails)
+    dispatcher: Pods = Dispatcher(name="pods", from_entry=wake, version=version, on_error=fails)
     dispatcher.start()
     registration = listen(dispatcher, on_add=fails, replay=[added(A1)] * 2, synced=True)
     await registration.has_synced
@@ -363,7 +363,7 @@ async def test_an_empty_list_is_a_list(pods: Pods, recorder: Recorder | AsyncRec
 
 
 async def test_only_those_who_are_due_are_reminded() -> None:
-    dispatcher: Pods = Dispatcher(name="pods", wake=wake, version=version)
+    dispatcher: Pods = Dispatcher(name="pods", from_entry=wake, version=version)
     never, often, seldom = Recorder(), Recorder(), Recorder()
     listen(dispatcher, handler=never)
     listen(dispatcher, handler=often, resync_period=1)
@@ -471,7 +471,7 @@ async def test_what_was_not_told_before_a_stop_is_told_after_a_restart(
 
 
 async def test_what_was_delivered_before_the_start_is_told_after_it() -> None:
-    dispatcher: Pods = Dispatcher(name="pods", wake=wake, version=version)
+    dispatcher: Pods = Dispatcher(name="pods", from_entry=wake, version=version)
     recorder = Recorder()
     registration = listen(dispatcher, handler=recorder)
     deliver(dispatcher, [added(A1)])

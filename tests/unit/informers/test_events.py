@@ -24,7 +24,7 @@ B1 = record("b")
 
 @pytest.fixture
 async def pods() -> AsyncIterator[Dispatcher[Unstructured]]:
-    dispatcher: Dispatcher[Unstructured] = Dispatcher(name="pods", wake=wake, version=version)
+    dispatcher: Dispatcher[Unstructured] = Dispatcher(name="pods", from_entry=wake, version=version)
     dispatcher.start()
     yield dispatcher
     await dispatcher.stop()

@@ -21,7 +21,7 @@ A, B = added(record("a")), added(record("b"))
 
 
 def make() -> Dispatcher[Unstructured]:
-    return Dispatcher(name="pods", wake=wake, version=version)
+    return Dispatcher(name="pods", from_entry=wake, version=version)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from kinform.errors import CacheError, KeyFuncError, ReadOnlyError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._resting import AsIs
+from kinform.informers.store._entries import AsIs
 from kinform.informers.store._store import Store, Write
 from kinform.objects import PartialObjectMetadata, Unstructured
 from tests.support.objects import pod_tree, record_of
@@ -234,12 +234,12 @@ def test_other_objects_are_kept_as_they_are() -> None:
 
 def test_the_ways_to_make_a_store_exclude_each_other() -> None:
     make: Any = Store
-    with pytest.raises(CacheError, match="one of form, key_func and resting"):
+    with pytest.raises(CacheError, match="one of form, key_func and adapter"):
         make(Unstructured, key_func=str)
 
 
 def test_a_store_of_any_resting_is_a_store() -> None:
-    store: Store[int] = Store(resting=AsIs(str))
+    store: Store[int] = Store(adapter=AsIs(str))
     store.add(7)
     assert store.get_by_key("7") == 7
 

@@ -106,8 +106,8 @@ async def test_what_is_logged_is_what_was_asked_and_not_what_a_fault_made_of_it(
 
 
 def test_a_log_keeps_the_newest_requests_only() -> None:
+    from kinform.testing._interception import Call
     from kinform.testing._request_log import ReceivedRequest
-    from kinform.testing._seams import Call
 
     log = RequestLog(limit=2)
     for path in ("/a", "/b", "/c"):

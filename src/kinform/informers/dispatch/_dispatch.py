@@ -42,7 +42,7 @@ class Dispatcher(Generic[T]):
 
     Args:
         name: What its handlers' names begin with: the resource.
-        wake: Makes a fresh handle over what rests in the store.
+        from_entry: Makes a fresh handle over what rests in the store.
         version: The resource version of what rests in the store.
         on_error: Told of every failure of a handler, where that handler runs.
         metrics: Told of every call of a handler, where that handler runs.
@@ -52,14 +52,14 @@ class Dispatcher(Generic[T]):
         self,
         *,
         name: str,
-        wake: Callable[[Any], T],
+        from_entry: Callable[[Any], T],
         version: Callable[[Any], str],
         on_error: Callable[[HandlerFailure], None] | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self._metrics = metrics
         self._name = name
-        self._wake = wake
+        self._from_entry = from_entry
         self._version = version
         self._on_error = on_error
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Dispatcher(Generic[T]):
         self,
         options: HandlerOptions[T],
         *,
-        wake: Callable[[Any], T] | None = None,
+        from_entry: Callable[[Any], T] | None = None,
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> Registration[T]:
@@ -95,7 +95,7 @@ class Dispatcher(Generic[T]):
 
         Args:
             options: The handler, and how it wants to be told.
-            wake: Makes the handles that this one gets, if it wants others.
+            from_entry: Makes the handles that this one gets, if it wants others.
             replay: The store as it is now; whoever calls sees to it that no change falls between.
             synced: The replay is all there is: the handler has synced when it has been told.
         """
@@ -103,7 +103,7 @@ class Dispatcher(Generic[T]):
         mailbox = mailbox_for(options.policy, options.capacity)
         outcomes = self._outcomes(options.name or callbacks.name)
         has_synced = Latch(f"{outcomes.name} has synced")
-        projection = EventProjection(wake or self._wake, options.filter)
+        projection = EventProjection(from_entry or self._from_entry, options.filter)
         teller = HandlerInvoker(
             callbacks,
             projection=projection,
@@ -124,7 +124,7 @@ class Dispatcher(Generic[T]):
         self,
         options: SubscriptionOptions[T],
         *,
-        wake: Callable[[Any], T] | None = None,
+        from_entry: Callable[[Any], T] | None = None,
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> EventStream[T]:
@@ -135,7 +135,7 @@ class Dispatcher(Generic[T]):
         inbox = Inbox(mailbox, has_synced)
         subscription = self._subscribe(options, mailbox, inbox, outcomes, has_synced)
         stream = EventStream(
-            subscription, inbox, EventProjection(wake or self._wake, options.filter)
+            subscription, inbox, EventProjection(from_entry or self._from_entry, options.filter)
         )
         self._admit(subscription, replay, synced=synced)
         return stream

@@ -32,36 +32,40 @@ class HandlerEvent(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EventProjection(Generic[T]):
-    """Wakes fresh handles for each change, so that nobody else sees what is done to them.
+    """Makes fresh handles for each change, so that no other handler sees edits to them.
 
     Runs where the registration's consumer does: the filter is user code.
     """
 
-    __slots__ = ("_passes", "_wake")
+    __slots__ = ("_from_entry", "_passes")
 
-    def __init__(self, wake: Callable[[Any], T], filter: Filter[T] | None = None) -> None:
-        self._wake = wake
+    def __init__(self, from_entry: Callable[[Any], T], filter: Filter[T] | None = None) -> None:
+        self._from_entry = from_entry
         self._passes = _predicate(filter)
 
     def project(self, change: Change) -> HandlerEvent[T] | None:
         """``None`` if the filter hides it. Raises what the filter raises."""
         if change.type is ChangeType.DELETED:
-            return self._see_deletion(change)
-        new = self._wake(change.new)
+            return self._project_deletion(change)
+        new = self._from_entry(change.new)
         passes = self._passes
         if change.type is ChangeType.ADDED or change.old is None:
             return HandlerEvent(ChangeType.ADDED, new) if passes is None or passes(new) else None
-        old = self._wake(change.old)
+        old = self._from_entry(change.old)
         if passes is None:
             return HandlerEvent(ChangeType.UPDATED, new, old)
         return _crossing(old, new, was_in=bool(passes(old)), is_in=bool(passes(new)))
 
-    def _see_deletion(self, change: Change) -> HandlerEvent[T] | None:
+    def _project_deletion(self, change: Change) -> HandlerEvent[T] | None:
         last = change.old if change.new is None else change.new
-        gone = None if last is None else self._wake(last)
+        gone = None if last is None else self._from_entry(last)
         # It must be told if the addition was: what counts is the state that was told, not the last.
         told = change.new if change.old is None else change.old
-        if self._passes is not None and told is not None and not self._passes(self._wake(told)):
+        if (
+            self._passes is not None
+            and told is not None
+            and not self._passes(self._from_entry(told))
+        ):
             return None
         return HandlerEvent(ChangeType.DELETED, gone, final_state_unknown=change.new is None)
 

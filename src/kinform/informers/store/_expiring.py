@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._resting import Entry, KeyFunc, Resting, choose_resting
+from kinform.informers.store._entries import Entry, EntryAdapter, KeyFunc, choose_resting
 from kinform.objects import Handle
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class ExpiringStore(Generic[T]):
         ttl: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._resting: Resting[T] = choose_resting(form, key_func, None)
+        self._adapter: EntryAdapter[T] = choose_resting(form, key_func, None)
         self._ttl = ttl
         self._clock = clock
         self._lock = threading.Lock()
@@ -62,12 +62,12 @@ class ExpiringStore(Generic[T]):
     def get_by_key(self, key: str) -> T | None:
         while (stamped := self._items.get(key)) is not None:
             if not self._is_old(stamped):
-                return self._resting.wake(stamped.entry)
+                return self._adapter.from_entry(stamped.entry)
             self._expire(key, stamped)
         return None
 
     def get(self, obj: T) -> T | None:
-        return self.get_by_key(self._resting.key(obj))
+        return self.get_by_key(self._adapter.key(obj))
 
     def list_keys(self) -> builtins.list[str]:
         """All keys, also of objects that are too old and that nobody has asked for since."""
@@ -91,7 +91,7 @@ class ExpiringStore(Generic[T]):
         self.add(obj)
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
-        key = obj.key if isinstance(obj, DeletedObject) else self._resting.key(obj)
+        key = obj.key if isinstance(obj, DeletedObject) else self._adapter.key(obj)
         with self._lock:
             self._items.pop(key, None)
 
@@ -110,7 +110,7 @@ class ExpiringStore(Generic[T]):
         return [obj for obj in found if obj is not None]
 
     def _stamped(self, obj: T) -> tuple[str, _Stamped]:
-        return self._resting.key(obj), _Stamped(self._resting.rest(obj), self._clock())
+        return self._adapter.key(obj), _Stamped(self._adapter.to_entry(obj), self._clock())
 
     def _is_old(self, stamped: _Stamped) -> bool:
         return self._ttl > 0 and self._clock() - stamped.at > self._ttl

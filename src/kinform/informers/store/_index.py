@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kinform.informers.store._resting import Entry
+from kinform.informers.store._entries import Entry
 
 Buckets = dict[str, dict[str, Entry]]
 """Entries by key, by index value. No bucket is empty."""

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, overload
 
 from kinform.errors import CacheError, ConfigError
 from kinform.informers._callables import check_callable
+from kinform.informers.store._entries import EntryAdapter, Handles, KeyFunc
 from kinform.informers.store._index import Index
 from kinform.informers.store._index_functions import Indexers, IndexFunc
-from kinform.informers.store._resting import Handles, KeyFunc, Resting
 from kinform.informers.store._store import Store
 from kinform.objects import Handle, Unstructured
 
@@ -31,7 +31,7 @@ class Indexer(Store[T]):
     Args:
         form: The handle that readers and index functions get.
         key_func: What an object is called, for a store of other objects.
-        resting: How objects rest, where neither will do.
+        adapter: How objects rest, where neither will do.
         indexers: Index functions by the name of their index.
     """
 
@@ -44,17 +44,17 @@ class Indexer(Store[T]):
     @overload
     def __init__(self, *, key_func: KeyFunc[T], indexers: Indexers[T] = ...) -> None: ...
     @overload
-    def __init__(self, *, resting: Resting[T], indexers: Indexers[T] = ...) -> None: ...
+    def __init__(self, *, adapter: EntryAdapter[T], indexers: Indexers[T] = ...) -> None: ...
 
     def __init__(
         self,
         form: type[Any] | None = None,
         *,
         key_func: KeyFunc[Any] | None = None,
-        resting: Resting[Any] | None = None,
+        adapter: EntryAdapter[Any] | None = None,
         indexers: Indexers[Any] = MappingProxyType({}),
     ) -> None:
-        super().__init__(form, key_func=key_func, resting=resting)  # type: ignore[call-overload]  # the same overloads
+        super().__init__(form, key_func=key_func, adapter=adapter)  # type: ignore[call-overload]  # the same overloads
         self.add_indexers(indexers)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
@@ -66,7 +66,7 @@ class Indexer(Store[T]):
         """
         _check(indexers)
         self._table.add_indices(
-            [Index(name, func, self._resting.reader(func)) for name, func in indexers.items()]
+            [Index(name, func, self._adapter.reader(func)) for name, func in indexers.items()]
         )
 
     @property
@@ -80,7 +80,7 @@ class Indexer(Store[T]):
         Raises:
             UnknownIndexError: There is no such index.
         """
-        return self._resting.wake_all(self._table.bucket(name, value))
+        return self._adapter.from_entries(self._table.bucket(name, value))
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
         """The objects that share any value with ``obj``, each once.
@@ -90,8 +90,8 @@ class Indexer(Store[T]):
             Exception: Whatever the index function raises on ``obj``.
         """
         self._table.buckets(name)
-        values = self._table.indices[name].values(self._resting.rest(obj))
-        return self._resting.wake_all(self._table.union(name, values))
+        values = self._table.indices[name].values(self._adapter.to_entry(obj))
+        return self._adapter.from_entries(self._table.union(name, values))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """The keys of the objects with this value, sorted. Raises UnknownIndexError."""
@@ -117,12 +117,12 @@ class Indexer(Store[T]):
         Raises:
             CacheError: This is not a store of Kubernetes objects.
         """
-        if not isinstance(self._resting, Handles):
+        if not isinstance(self._adapter, Handles):
             raise CacheError(
                 "only a store of Kubernetes objects has views; this one keeps objects as they are"
             )
         door: Indexer[H] = Indexer.__new__(Indexer)
-        door._resting = Handles(form)
+        door._adapter = Handles(form)
         door._table = self._table
         return door
 

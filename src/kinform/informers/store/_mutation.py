@@ -11,9 +11,9 @@ from typing import Generic, NamedTuple, TypeVar
 from kinform.api import compare_resource_versions
 from kinform.errors import CacheError
 from kinform.informers._changes import DeletedObject
+from kinform.informers.store._entries import Entry
 from kinform.informers.store._index import each_value
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._resting import Entry
 from kinform.informers.store._store import Store
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class MutationCache(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._resting = store.resting
+        self._adapter = store.adapter
         self._include_adds = include_adds
         self._lock = threading.Lock()
         self._written: _Recent[Entry] = _Recent(size, ttl, clock)
@@ -65,7 +65,7 @@ class MutationCache(Generic[T]):
     def get_by_key(self, key: str) -> T | None:
         """The newer of what the store has and what was written."""
         entry = self._newer(key, self._store.table.get(key))
-        return None if entry is None else self._resting.wake(entry)
+        return None if entry is None else self._adapter.from_entry(entry)
 
     def by_index(self, name: str, value: str) -> list[T]:
         """What is under this value by its newer state; own additions too if they are included.
@@ -88,7 +88,7 @@ class MutationCache(Generic[T]):
             # An own write may have moved; of what the store has, its index knows.
             if key in stored if entry is known else value in self._values(name, key, entry):
                 entries.append(entry)
-        return self._resting.wake_all(entries)
+        return self._adapter.from_entries(entries)
 
     def _values(self, name: str, key: str, entry: Entry) -> tuple[str, ...]:
         reading = self._store.table.indices[name].read(key, entry)
@@ -114,7 +114,7 @@ class MutationCache(Generic[T]):
         Raises:
             KeyFuncError: It has no key.
         """
-        key, entry = self._resting.key(obj), self._resting.rest(obj)
+        key, entry = self._adapter.key(obj), self._adapter.to_entry(obj)
         with self._lock:
             if self._is_buried(key, entry):
                 return
@@ -124,7 +124,7 @@ class MutationCache(Generic[T]):
 
     def on_add_or_update(self, obj: T) -> None:
         """The store has this now: forget an own write that is not newer."""
-        key, entry = self._resting.key(obj), self._resting.rest(obj)
+        key, entry = self._adapter.key(obj), self._adapter.to_entry(obj)
         with self._lock:
             written = self._written.get(key)
             if written is not None and not self._is_newer(written, entry):
@@ -137,20 +137,20 @@ class MutationCache(Generic[T]):
         if isinstance(deleted, DeletedObject):
             key, obj = deleted.key, deleted.object
         else:
-            key, obj = self._resting.key(deleted), deleted
-        entry = None if obj is None else self._resting.rest(obj)
+            key, obj = self._adapter.key(deleted), deleted
+        entry = None if obj is None else self._adapter.to_entry(obj)
         with self._lock:
             if entry is None:
                 self._written.pop(key)
                 return
-            uid, version = self._resting.uid(entry), self._resting.version(entry)
+            uid, version = self._adapter.uid(entry), self._adapter.version(entry)
             self._deleted.put(key, _Tombstone(uid, version))
             written = self._written.get(key)
             if written is not None and self._is_buried(key, written):
                 self._written.pop(key)
 
     def _is_newer(self, entry: Entry, other: Entry) -> bool:
-        versions = self._resting.version(entry), self._resting.version(other)
+        versions = self._adapter.version(entry), self._adapter.version(other)
         return (compare_resource_versions(*versions) or 0) > 0
 
     def _is_buried(self, key: str, entry: Entry) -> bool:
@@ -158,7 +158,7 @@ class MutationCache(Generic[T]):
         tombstone = self._deleted.get(key)
         if tombstone is None:
             return False
-        uid, version = self._resting.uid(entry), self._resting.version(entry)
+        uid, version = self._adapter.uid(entry), self._adapter.version(entry)
         if uid and uid == tombstone.uid:
             return True
         order = compare_resource_versions(version, tombstone.resource_version)

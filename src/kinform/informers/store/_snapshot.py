@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from kinform.informers.store._resting import Entry, Resting
+from kinform.informers.store._entries import Entry, EntryAdapter
 
 T = TypeVar("T")
 
@@ -18,10 +18,10 @@ class Snapshot(Mapping[str, T]):
     """
 
     def __init__(
-        self, entries: Mapping[str, Entry], resource_version: str, resting: Resting[T]
+        self, entries: Mapping[str, Entry], resource_version: str, adapter: EntryAdapter[T]
     ) -> None:
         self._entries = entries
-        self._resting = resting
+        self._adapter = adapter
         self._resource_version = resource_version
 
     @property
@@ -30,7 +30,7 @@ class Snapshot(Mapping[str, T]):
         return self._resource_version
 
     def __getitem__(self, key: str) -> T:
-        return self._resting.wake(self._entries[key])
+        return self._adapter.from_entry(self._entries[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -49,7 +49,7 @@ class Snapshot(Mapping[str, T]):
         return [*self._entries]
 
     def list(self) -> builtins.list[T]:
-        return self._resting.wake_all(self._entries.values())
+        return self._adapter.from_entries(self._entries.values())
 
     def __repr__(self) -> str:
         return f"<Snapshot of {len(self)} objects at {self._resource_version or 'no version'}>"

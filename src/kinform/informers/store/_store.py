@@ -10,7 +10,7 @@ import msgspec
 
 from kinform.errors import KeyFuncError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._resting import KeyFunc, Resting, choose_resting, version_of
+from kinform.informers.store._entries import EntryAdapter, KeyFunc, choose_resting, version_of
 from kinform.informers.store._snapshot import Snapshot
 from kinform.informers.store._table import Table, TableWrite
 from kinform.objects import Handle, Unstructured
@@ -39,7 +39,7 @@ class Store(Generic[T]):
     Args:
         form: The handle that readers get.
         key_func: What an object is called, for a store of other objects.
-        resting: How objects rest, where neither will do.
+        adapter: How objects rest, where neither will do.
     """
 
     @overload
@@ -49,29 +49,29 @@ class Store(Generic[T]):
     @overload
     def __init__(self, *, key_func: KeyFunc[T]) -> None: ...
     @overload
-    def __init__(self, *, resting: Resting[T]) -> None: ...
+    def __init__(self, *, adapter: EntryAdapter[T]) -> None: ...
 
     def __init__(
         self,
         form: type[Any] | None = None,
         *,
         key_func: KeyFunc[Any] | None = None,
-        resting: Resting[Any] | None = None,
+        adapter: EntryAdapter[Any] | None = None,
     ) -> None:
-        if form is None and key_func is None and resting is None:
+        if form is None and key_func is None and adapter is None:
             form = Unstructured
-        self._resting: Resting[T] = choose_resting(form, key_func, resting)
-        self._table = Table(self._resting)
+        self._adapter: EntryAdapter[T] = choose_resting(form, key_func, adapter)
+        self._table = Table(self._adapter)
 
     # -- reading -----------------------------------------------------------------------------
 
     def get_by_key(self, key: str) -> T | None:
         entry = self._table.get(key)
-        return None if entry is None else self._resting.wake(entry)
+        return None if entry is None else self._adapter.from_entry(entry)
 
     def get(self, obj: T) -> T | None:
         """What the store has under the object's key. Raises KeyFuncError."""
-        return self.get_by_key(self._resting.key(obj))
+        return self.get_by_key(self._adapter.key(obj))
 
     def list_keys(self) -> builtins.list[str]:
         return self._table.keys()
@@ -82,11 +82,11 @@ class Store(Generic[T]):
     def __contains__(self, key_or_object: str | T) -> bool:
         if isinstance(key_or_object, str):
             return key_or_object in self._table
-        return self._resting.key(key_or_object) in self._table
+        return self._adapter.key(key_or_object) in self._table
 
     def __iter__(self) -> Iterator[T]:
         """Over what it holds at this moment; later changes do not show."""
-        return map(self._resting.wake, self._table.entries())
+        return map(self._adapter.from_entry, self._table.entries())
 
     def __bool__(self) -> bool:
         """An empty store is a store."""
@@ -99,7 +99,7 @@ class Store(Generic[T]):
 
     def snapshot(self) -> Snapshot[T]:
         """All of it, as it is at one resource version."""
-        return Snapshot(*self._table.copy(), self._resting)
+        return Snapshot(*self._table.copy(), self._adapter)
 
     @property
     def memory(self) -> int:
@@ -112,9 +112,9 @@ class Store(Generic[T]):
         return self._table
 
     @property
-    def resting(self) -> Resting[T]:
+    def adapter(self) -> EntryAdapter[T]:
         """How its objects rest, and wake."""
-        return self._resting
+        return self._adapter
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Store(Generic[T]):
             CacheError: It is an object without a kind.
             EncodeError: It is an editable object that cannot be written down.
         """
-        self._table.put(self._resting.key(obj), self._resting.rest(obj))
+        self._table.put(self._adapter.key(obj), self._adapter.to_entry(obj))
 
     def update(self, obj: T) -> None:
         """The same as ``add``."""
@@ -142,8 +142,8 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: One of them has no key. Nothing has changed then.
         """
-        resting = self._resting
-        put = {resting.key(obj): resting.rest(obj) for obj in objects}
+        adapter = self._adapter
+        put = {adapter.key(obj): adapter.to_entry(obj) for obj in objects}
         removed = [key for key in self.list_keys() if key not in put]
         self._table.swap(removed, put, resource_version)
 
@@ -179,16 +179,16 @@ class Store(Generic[T]):
             raise KeyFuncError(
                 f"{write.object.key!r} was deleted and cannot be put; write it with delete=True"
             )
-        return TableWrite(self._resting.key(write.object), self._resting.rest(write.object))
+        return TableWrite(self._adapter.key(write.object), self._adapter.to_entry(write.object))
 
     def _deletion(self, obj: T | DeletedObject[T]) -> tuple[str, str]:
         """The key, and the version of the deletion if this is the state that it left."""
         if not isinstance(obj, DeletedObject):
-            return self._resting.key(obj), version_of(obj)
+            return self._adapter.key(obj), version_of(obj)
         return obj.key, "" if obj.final_state_unknown else version_of(obj.object)
 
     def list(self) -> builtins.list[T]:
-        return self._resting.wake_all(self._table.entries())
+        return self._adapter.from_entries(self._table.entries())
 
     def __repr__(self) -> str:
         at = self.resource_version or "no version"

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kinform.errors import CacheError, UnknownIndexError
+from kinform.informers.store._entries import Entry, EntryAdapter
 from kinform.informers.store._index import Buckets, Index, Reading
-from kinform.informers.store._resting import Entry, Resting
 
 
 class TableWrite(NamedTuple):
@@ -47,12 +47,12 @@ class Table:
     """The untyped core of a store: any reader on any thread, writers one after the other.
 
     Args:
-        resting: Tells an entry's version and size; what it wakes to is the doors' business.
+        adapter: Tells an entry's version and size; what it wakes to is the doors' business.
     """
 
-    def __init__(self, resting: Resting[Any]) -> None:
-        self._resting = resting
-        self._version = resting.version
+    def __init__(self, adapter: EntryAdapter[Any]) -> None:
+        self._adapter = adapter
+        self._version = adapter.version
         self._lock = threading.Lock()
         self._state = _State({}, {}, "")
         # The indices that writers keep up to date: those that readers see, and those being built.
@@ -160,7 +160,7 @@ class Table:
         """
         removed = [key for key in removed if key not in put]
         items = self._state.items
-        if items and self._resting.is_frozen:
+        if items and self._adapter.is_frozen:
             put = {key: entry for key, entry in put.items() if items.get(key) is not entry}
         while True:
             tended = self._tended
@@ -281,7 +281,7 @@ class Table:
     def memory(self) -> int:
         """Bytes of the entries, added up on demand: to keep count would double what a put costs
         ("bytes of one entry" in benchmarks/bench_store.py)."""
-        return sum(map(self._resting.memory, self.entries()))
+        return sum(map(self._adapter.memory, self.entries()))
 
     @property
     def index_memory(self) -> dict[str, int]:

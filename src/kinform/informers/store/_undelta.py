@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from kinform.errors import KeyFuncError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._resting import KeyFunc, Resting
+from kinform.informers.store._entries import EntryAdapter, KeyFunc
 from kinform.informers.store._store import Store, Write
 from kinform.objects import Handle, Unstructured
 
@@ -24,7 +24,7 @@ class UndeltaStore(Store[T]):
             twice. What it raises goes to the writer, and the write stands.
         form: The handle that it gets.
         key_func: What an object is called, for a store of other objects.
-        resting: How objects rest, where neither will do.
+        adapter: How objects rest, where neither will do.
     """
 
     @overload
@@ -41,7 +41,7 @@ class UndeltaStore(Store[T]):
     ) -> None: ...
     @overload
     def __init__(
-        self, push: Callable[[builtins.list[T]], object], *, resting: Resting[T]
+        self, push: Callable[[builtins.list[T]], object], *, adapter: EntryAdapter[T]
     ) -> None: ...
 
     def __init__(
@@ -50,9 +50,9 @@ class UndeltaStore(Store[T]):
         form: type[Any] | None = None,
         *,
         key_func: KeyFunc[Any] | None = None,
-        resting: Resting[Any] | None = None,
+        adapter: EntryAdapter[Any] | None = None,
     ) -> None:
-        super().__init__(form, key_func=key_func, resting=resting)  # type: ignore[call-overload]  # the same overloads
+        super().__init__(form, key_func=key_func, adapter=adapter)  # type: ignore[call-overload]  # the same overloads
         self._push = push
 
     def add(self, obj: T) -> None:

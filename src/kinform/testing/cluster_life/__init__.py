@@ -5,13 +5,13 @@ from __future__ import annotations
 from kinform.testing.cluster_life._bodies import APPLICATIONS, Application
 from kinform.testing.cluster_life._life import ClusterLife
 from kinform.testing.cluster_life._pods import realistic_pod, realistic_pod_json
-from kinform.testing.cluster_life._world import Door
+from kinform.testing.cluster_life._world import ClusterApi
 
 __all__ = [
     "APPLICATIONS",
     "Application",
+    "ClusterApi",
     "ClusterLife",
-    "Door",
     "realistic_pod",
     "realistic_pod_json",
 ]

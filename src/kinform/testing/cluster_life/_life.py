@@ -13,13 +13,13 @@ from kinform.testing.cluster_life._bodies import (
     namespace_body,
     node_body,
 )
+from kinform.testing.cluster_life._chaos import Chaos
 from kinform.testing.cluster_life._controllers import Controllers
 from kinform.testing.cluster_life._kubelet import Kubelet
-from kinform.testing.cluster_life._whims import Whims
 from kinform.testing.cluster_life._world import (
     DEPLOYMENTS,
     NODES,
-    Door,
+    ClusterApi,
     World,
     has_condition,
 )
@@ -47,7 +47,7 @@ class ClusterLife:
 
     def __init__(
         self,
-        server: Door,
+        server: ClusterApi,
         *,
         seed: int = 0,
         nodes: int = 4,
@@ -64,7 +64,7 @@ class ClusterLife:
         self._pause = _TICK / speed
         self._controllers = Controllers(self._world)
         self._kubelet = Kubelet(self._world)
-        self._whims: Whims | None = None
+        self._whims: Chaos | None = None
 
     def populate(self) -> None:
         """Make the nodes, the namespaces and the deployments; pods follow step by step."""
@@ -100,7 +100,7 @@ class ClusterLife:
     def step(self) -> None:
         """A quarter of a simulated second, in which things may also go wrong."""
         if self._whims is None:
-            self._whims = Whims(self._world, self._kubelet)
+            self._whims = Chaos(self._world, self._kubelet)
         self._whims.step()
         self.settle_step()
 

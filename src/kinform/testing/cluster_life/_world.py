@@ -1,4 +1,4 @@
-"""The server's in-process door and a simulated clock: what the cluster's inhabitants live by."""
+"""The server's in-process api and a simulated clock: what the cluster's inhabitants live by."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEPLOYMENTS = GVR("apps", "v1", "deployments")
 REPLICA_SETS = GVR("apps", "v1", "replicasets")
 
 
-class Door(Protocol):
+class ClusterApi(Protocol):
     """The part of ``ApiServer`` that life needs. ``BlockingApiServer`` has it too."""
 
     def create(self, obj: Mapping[str, Any]) -> Body: ...
@@ -45,8 +45,8 @@ class World:
     comes too late (the object was changed, or is gone) is left for the next step.
     """
 
-    def __init__(self, door: Door, *, seed: int) -> None:
-        self._door = door
+    def __init__(self, api: ClusterApi, *, seed: int) -> None:
+        self._door = api
         self.random = random.Random(seed)
         self.elapsed = 0.0
         """Simulated seconds since life began."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from kinform.errors import ApiError, BadRequestError
 from kinform.testing import _status
+from kinform.testing._interception import Call, Sink
 from kinform.testing._list import decode_token, encode_token
-from kinform.testing._seams import Call, Sink
 from kinform.testing.faults._fault import (
     ENCODINGS,
     LIST,

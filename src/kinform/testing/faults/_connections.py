@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from kinform.testing._http import gzip_member
+from kinform.testing._interception import Call, Sink
 from kinform.testing._negotiation import PROTOBUF
-from kinform.testing._seams import Call, Sink
 from kinform.testing.faults._fault import Fault, Hooks, SinkAround
 
 

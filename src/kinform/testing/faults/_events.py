@@ -8,7 +8,7 @@ from typing import Any
 
 from kinform.errors import ApiError, ConfigError
 from kinform.testing import _status
-from kinform.testing._seams import Call, EventEncoding, FrameFilter, Sink, WatchFrame
+from kinform.testing._interception import Call, EventEncoding, FrameFilter, Sink, WatchFrame
 from kinform.testing.faults._fault import ENCODINGS, WATCH, Fault, Hooks, SinkAround
 from kinform.testing.faults._frames import edited, encode, is_bookmark
 

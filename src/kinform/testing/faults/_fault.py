@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from kinform.testing._encodings import Encodings
-from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink
+from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
 
 
 @dataclass(frozen=True, slots=True)

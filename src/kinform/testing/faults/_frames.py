@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kinform.errors import DecodeError
-from kinform.testing._seams import WatchFrame
+from kinform.testing._interception import WatchFrame
 
 _MAGIC = b"k8s\0"
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

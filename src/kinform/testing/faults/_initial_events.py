@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kinform.testing._seams import Call, FrameFilter, WatchFrame
+from kinform.testing._interception import Call, FrameFilter, WatchFrame
 from kinform.testing.faults._fault import WATCH, Fault, Hooks, starts_with_initial_events
 from kinform.testing.faults._frames import (
     INITIAL_EVENTS_END,

@@ -9,7 +9,7 @@ from typing import Self
 from kinform.api import GVR
 from kinform.errors import ConfigError
 from kinform.testing._calls import CallFilter
-from kinform.testing._seams import Call, FrameFilter, ListAnswer, Sink, WatchFrame
+from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink, WatchFrame
 from kinform.testing.faults._fault import Fault, Hooks
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from kinform.testing._interception import Call, ListAnswer
 from kinform.testing._list import encode_token
-from kinform.testing._seams import Call, ListAnswer
 from kinform.testing.faults._fault import LIST, Fault, Hooks
 from kinform.testing.faults._frames import edited
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kinform.testing._seams import Call, ListAnswer, Sink, WatchFrame
+from kinform.testing._interception import Call, ListAnswer, Sink, WatchFrame
 from kinform.testing.faults._fault import (
     WATCH,
     Fault,

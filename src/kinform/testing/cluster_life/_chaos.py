@@ -15,7 +15,7 @@ _OUTAGE_LASTS = (4.0, 7.0)
 _REPLICAS = (1, 7)
 
 
-class Whims:
+class Chaos:
     """What nobody planned. Each kind has a rhythm of its own."""
 
     def __init__(self, world: World, kubelet: Kubelet) -> None:

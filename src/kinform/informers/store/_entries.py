@@ -19,10 +19,10 @@ KeyFunc = Callable[[T], str]
 """What an object is called in a store; any exception it raises becomes a ``KeyFuncError``."""
 
 Entry = Any
-"""What rests in a store for one object. Only the ``Resting`` that made it can tell what it is."""
+"""What a store keeps for one object. Only the ``EntryAdapter`` that made it knows its type."""
 
 
-class Resting(Protocol[T]):
+class EntryAdapter(Protocol[T]):
     """How the objects of one store rest. It has no state that changes; any thread may use it.
 
     Attributes:
@@ -46,13 +46,13 @@ class Resting(Protocol[T]):
         """
         ...
 
-    def rest(self, obj: T | Entry) -> Entry:
+    def to_entry(self, obj: T | Entry) -> Entry:
         """What is kept of it. What rests already is kept as it is."""
         ...
 
-    def wake(self, entry: Entry) -> T: ...
+    def from_entry(self, entry: Entry) -> T: ...
 
-    def wake_all(self, entries: Iterable[Entry]) -> list[T]: ...
+    def from_entries(self, entries: Iterable[Entry]) -> list[T]: ...
 
     def memory(self, entry: Entry) -> int:
         """Bytes that it holds."""
@@ -63,7 +63,7 @@ class Resting(Protocol[T]):
         ...
 
 
-class Handles(Resting[H]):
+class Handles(EntryAdapter[H]):
     """Kubernetes objects: their records rest, and each reader gets a handle of its own.
 
     Args:
@@ -89,7 +89,7 @@ class Handles(Resting[H]):
             raise KeyFuncError(f"{obj!r} has no key; set metadata.name")
         return obj.key
 
-    def rest(self, obj: H | Record) -> Record:
+    def to_entry(self, obj: H | Record) -> Record:
         """The record behind it, or itself; an editable object is written down as it is now."""
         if isinstance(obj, Record):
             return obj
@@ -100,10 +100,10 @@ class Handles(Resting[H]):
         except DecodeError as error:
             raise CacheError(f"{obj!r} cannot be kept: {error}") from error
 
-    def wake(self, entry: Record) -> H:
+    def from_entry(self, entry: Record) -> H:
         return self.form.over(entry)
 
-    def wake_all(self, entries: Iterable[Record]) -> list[H]:
+    def from_entries(self, entries: Iterable[Record]) -> list[H]:
         return self.form.over_all(entries)
 
     def memory(self, entry: Record) -> int:
@@ -116,7 +116,7 @@ class Handles(Resting[H]):
         return lambda record: func(over(record))
 
 
-class AsIs(Resting[T]):
+class AsIs(EntryAdapter[T]):
     """Any Python objects, kept and handed out as they are: readers share them.
 
     Args:
@@ -146,13 +146,13 @@ class AsIs(Resting[T]):
             )
         return key
 
-    def rest(self, obj: T) -> T:
+    def to_entry(self, obj: T) -> T:
         return obj
 
-    def wake(self, entry: T) -> T:
+    def from_entry(self, entry: T) -> T:
         return entry
 
-    def wake_all(self, entries: Iterable[T]) -> list[T]:
+    def from_entries(self, entries: Iterable[T]) -> list[T]:
         return list(entries)
 
     def memory(self, entry: T) -> int:
@@ -163,16 +163,16 @@ class AsIs(Resting[T]):
 
 
 def choose_resting(
-    form: type[Any] | None, key_func: KeyFunc[Any] | None, resting: Resting[Any] | None
-) -> Resting[Any]:
+    form: type[Any] | None, key_func: KeyFunc[Any] | None, adapter: EntryAdapter[Any] | None
+) -> EntryAdapter[Any]:
     """What the arguments of a store mean together.
 
     Raises:
         CacheError: Not exactly one of them was given.
         ConfigError: It is something else.
     """
-    if (form is not None) + (key_func is not None) + (resting is not None) != 1:
-        raise CacheError("a store takes one of form, key_func and resting")
+    if (form is not None) + (key_func is not None) + (adapter is not None) != 1:
+        raise CacheError("a store takes one of form, key_func and adapter")
     if key_func is not None:
         check_callable("key_func", key_func)
         return AsIs(key_func)
@@ -183,7 +183,7 @@ def choose_resting(
             f"a store holds handles, such as Unstructured, and {called} is no class of them; "
             "for other objects, give it a key_func"
         )
-    return Handles(cast("type[Handle]", form)) if resting is None else resting
+    return Handles(cast("type[Handle]", form)) if adapter is None else adapter
 
 
 def version_of(obj: object) -> str:

@@ -43,7 +43,7 @@ _PAST = frozenset(
 )
 
 
-class Door:
+class InProcessApi:
     """The verbs of a cluster, in process. On the server's thread only."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Async objects in; doors before them, with the same names, signatures and results, out."""
+"""Async objects in; facade before them, with the same names, signatures and results, out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 S = TypeVar("S")
 
 
-class Doors:
+class BlockingFacade:
     """Base of what stands before an async object.
 
     Args:
@@ -29,8 +29,8 @@ class Doors:
         self._owned = owned
 
 
-class Iterating(Doors, Generic[R]):
-    """Doors before an async iterator: each step waits on the loop thread.
+class BlockingIterator(BlockingFacade, Generic[R]):
+    """BlockingFacade before an async iterator: each step waits on the loop thread.
 
     Several threads may share it; each item goes to one of them.
     """
@@ -60,59 +60,59 @@ class Iterating(Doors, Generic[R]):
                 self._ahead.append(await self._inner.__anext__())
 
 
-class Window(Generic[R]):
-    """An attribute of the object behind the doors: read and written there, by whatever thread."""
+class ForwardedAttribute(Generic[R]):
+    """An attribute of the object behind the facade: read and written there, by whatever thread."""
 
-    def __set_name__(self, owner: type[Doors], name: str) -> None:
+    def __set_name__(self, owner: type[BlockingFacade], name: str) -> None:
         self._name = name
 
-    def __get__(self, doors: Doors | None, owner: type[Doors]) -> R:
-        if doors is None:
+    def __get__(self, facade: BlockingFacade | None, owner: type[BlockingFacade]) -> R:
+        if facade is None:
             return self  # type: ignore[return-value]  # only who looks at the class sees it
-        value: R = getattr(doors._inner, self._name)
+        value: R = getattr(facade._inner, self._name)
         return value
 
-    def __set__(self, doors: Doors, value: R) -> None:
-        setattr(doors._inner, self._name, value)
+    def __set__(self, facade: BlockingFacade, value: R) -> None:
+        setattr(facade._inner, self._name, value)
 
 
-def _own(method: Callable[Concatenate[Any, P], R], doors: Doors) -> Callable[P, R]:
-    """The method as the object behind the doors has it, which may have one of its own."""
-    found: Callable[P, R] = getattr(doors._inner, method.__name__)
+def _own(method: Callable[Concatenate[Any, P], R], facade: BlockingFacade) -> Callable[P, R]:
+    """The method as the object behind the facade has it, which may have one of its own."""
+    found: Callable[P, R] = getattr(facade._inner, method.__name__)
     return found
 
 
-def passage(
+def direct_method(
     method: Callable[Concatenate[Any, P], R],
-) -> Callable[Concatenate[Doors, P], R]:
+) -> Callable[Concatenate[BlockingFacade, P], R]:
     """The same method where the caller is: it waits for nothing."""
 
     @functools.wraps(method)
-    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
+    def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
         return _own(method, self)(*args, **options)
 
     return call
 
 
-def door(
+def blocking_method(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Doors, P], R]:
+) -> Callable[Concatenate[BlockingFacade, P], R]:
     """The same method, run on the loop thread while the caller waits."""
 
     @functools.wraps(method)
-    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
+    def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
         return self._owned.run(_own(method, self)(*args, **options))
 
     return call
 
 
-def loop_door(
+def loop_method(
     method: Callable[Concatenate[Any, P], R],
-) -> Callable[Concatenate[Doors, P], R]:
+) -> Callable[Concatenate[BlockingFacade, P], R]:
     """The same for a method that awaits nothing but wants to be called on the loop."""
 
     @functools.wraps(method)
-    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> R:
+    def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
         async def there() -> R:
             return _own(method, self)(*args, **options)
 
@@ -121,13 +121,13 @@ def loop_door(
     return call
 
 
-def door_to(
+def wrapping_method(
     method: Callable[Concatenate[Any, P], R], front: Callable[[R, Owned], S]
-) -> Callable[Concatenate[Doors, P], S]:
-    """The same method; what it hands out is behind doors, too."""
+) -> Callable[Concatenate[BlockingFacade, P], S]:
+    """The same method; what it hands out is behind facade, too."""
 
     @functools.wraps(method)
-    def call(self: Doors, /, *args: P.args, **options: P.kwargs) -> S:
+    def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> S:
         return front(_own(method, self)(*args, **options), self._owned)
 
     return call
