@@ -21,10 +21,11 @@ from kinform.informers import (
     Indexer,
     Indexers,
     Latch,
+    PlainStore,
     QuarantinedObject,
     ReflectorOptions,
     ReflectorStatus,
-    Target,
+    ReflectorTarget,
     Transform,
     WatchFailure,
 )
@@ -60,7 +61,10 @@ class Reflector(Runs, Generic[T]):
     """
 
     def __init__(
-        self, source: ListWatch[T], store: Target[T], **keywords: Unpack[ReflectorKeywords[T]]
+        self,
+        source: ListWatch[T],
+        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T],
+        **keywords: Unpack[ReflectorKeywords[T]],
     ) -> None:
         (inner,) = inner_sources(source)
         reflector = AsyncReflector(inner, store, **keywords)

@@ -38,7 +38,7 @@ from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObjec
 from kinform.informers.reflector._reflector import Reflector
 from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode, WatchFailure
 from kinform.informers.reflector._streaming_memory import StreamingMemory
-from kinform.informers.reflector._target import Target
+from kinform.informers.reflector._target import PlainStore, ReflectorTarget, StoreTarget
 from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
 from kinform.informers.store._expiring import ExpiringStore
 from kinform.informers.store._index_functions import (
@@ -100,12 +100,14 @@ __all__ = [
     "NamespaceLister",
     "Namespaces",
     "Phase",
+    "PlainStore",
     "Quarantine",
     "QuarantinedObject",
     "RecordTransform",
     "Reflector",
     "ReflectorOptions",
     "ReflectorStatus",
+    "ReflectorTarget",
     "Registration",
     "ResourceEventHandler",
     "ResourceInformer",
@@ -113,12 +115,12 @@ __all__ = [
     "SharedInformerFactory",
     "Snapshot",
     "Store",
+    "StoreTarget",
     "StreamingMemory",
     "StripMetadata",
     "SyncMode",
     "SyncResult",
     "SyncStatus",
-    "Target",
     "Transform",
     "TweakListOptions",
     "UndeltaStore",

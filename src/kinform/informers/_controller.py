@@ -17,7 +17,7 @@ from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._reflector import Reflector
 from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.reflector._target import TargetFailedError
+from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
@@ -65,10 +65,10 @@ class Controller(Generic[T]):
         self.config = config
         self.name = config.name or config.source.name
         self.queue = config.queue if config.queue is not None else DeltaFIFO(name=self.name)
-        self._processing = _Processing(self.queue, config.process)
+        self._processor = _QueueProcessor(self.queue, config.process)
         self.reflector = Reflector(
             config.source,
-            self._processing,
+            self._processor,
             name=self.name,
             admission=config.admission,
             resource_version=config.resource_version,
@@ -102,37 +102,35 @@ class Controller(Generic[T]):
             await self.reflector.run()
         finally:
             self.queue.close()
-            self._processing.close()
+            self._processor.close()
 
 
-class _Processing(Generic[T]):
-    """The queue as a reflector's target, emptied after each batch."""
+class _QueueProcessor(ReflectorTarget[T]):
+    """Puts changes into a queue and empties it after each batch."""
 
     def __init__(
         self, queue: DeltaFIFO[T], process: Callable[[Deltas[T]], Awaitable[object] | object]
     ) -> None:
         self._queue = queue
         self._process = process
-        # The reflector and its resync empty it both: one at a time, or one waits for nothing.
+        # The reflector and its resync both empty it: one at a time, or one would wait for nothing.
         self._emptying = asyncio.Lock()
-        # What the last ``process`` still has to be waited for.
-        self._owed: Awaitable[object] | None = None
-        # The queue's own methods: this stands in the way of nothing.
-        self.add = queue.add
-        self.update = queue.update
-        self.delete = queue.delete
-        self.replace = queue.replace
-        self.resync = queue.resync
-        self.bookmark = queue.bookmark
+        # What the last ``process`` returned to be awaited.
+        self._pending: Awaitable[object] | None = None
 
-    def replace_keyed(self, objects: dict[str, T], resource_version: str) -> None:
+    def replace(self, objects: dict[str, T], resource_version: str) -> None:
         self._queue.replace_keyed(objects, resource_version)
 
-    def put_all(self, deltas: list[Delta[T]]) -> bool:
-        """Process these events; whether that is done without waiting for anybody."""
+    def resync(self) -> None:
+        self._queue.resync()
+
+    def bookmark(self, resource_version: str) -> None:
+        self._queue.bookmark(resource_version)
+
+    def put(self, deltas: list[Delta[T]]) -> bool:
         queue = self._queue
         queue.put_all(deltas)
-        if self._owed is not None or self._emptying.locked():
+        if self._pending is not None or self._emptying.locked():
             return False
         while len(queue):
             changes = queue.pop_changes(_BATCH)
@@ -143,7 +141,7 @@ class _Processing(Generic[T]):
             except Exception as error:
                 raise TargetFailedError(str(error)) from error
             if result is not None and isawaitable(result):
-                self._owed = result
+                self._pending = result
                 return False
         return True
 
@@ -156,18 +154,19 @@ class _Processing(Generic[T]):
 
     async def _empty(self) -> None:
         while True:
-            if self._owed is not None:
-                owed, self._owed = self._owed, None
-                await owed
+            if self._pending is not None:
+                pending, self._pending = self._pending, None
+                await pending
             elif len(self._queue):
                 await self._queue.pop(self._process, limit=_BATCH)
             else:
                 return
 
-    wait_until_empty = wait_for_capacity
+    async def wait_until_empty(self) -> None:
+        await self.wait_for_capacity()
 
     def close(self) -> None:
         """Nobody waits for anything any more."""
-        if iscoroutine(self._owed):
-            self._owed.close()
-        self._owed = None
+        if iscoroutine(self._pending):
+            self._pending.close()
+        self._pending = None

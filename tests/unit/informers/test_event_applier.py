@@ -12,7 +12,7 @@ import pytest
 from kinform.client import EventType, Frame
 from kinform.client._framing import FrameDecoder
 from kinform.errors import ExpiredError, TransportError
-from kinform.informers import DeletedObject, Delta, Phase, Reflector, Store
+from kinform.informers import DeletedObject, Delta, Phase, Reflector, Store, StoreTarget
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._target import TargetFailedError
 from kinform.objects import JSON, Unstructured
@@ -234,17 +234,21 @@ async def test_a_store_that_fails_on_an_event_is_given_everything_anew(
         assert reflector.status().errors["CacheError"] == 1
 
 
-class Heap(Store[Unstructured]):
+def filling() -> StoreTarget[Unstructured]:
+    return StoreTarget(Store(Unstructured))
+
+
+class Heap(StoreTarget[Unstructured]):
     """Takes batches whole, and looks at nothing."""
 
-    def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
         return True
 
 
-@pytest.mark.parametrize("target", [Store(Unstructured), Heap(Unstructured)])
+@pytest.mark.parametrize("target", [filling(), Heap(Store(Unstructured))])
 @virtual_time
 async def test_an_object_without_a_name_cannot_be_kept_and_all_is_fetched_anew(
-    target: Store[Unstructured],
+    target: StoreTarget[Unstructured],
 ) -> None:
     nameless = ("MODIFIED", pod("", rv="12"))
     script = listed(pod("a")).watches([("ADDED", pod("b", rv="11")), nameless, STAY], [STAY])
@@ -294,30 +298,35 @@ async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
     gates = [asyncio.Event() for _ in range(3)]
     passing = iter(gates)
 
-    class Full(Store[Unstructured]):
+    class Full(StoreTarget[Unstructured]):
+        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+            super().put(deltas)
+            return False
+
         async def wait_for_capacity(self) -> None:
             await next(passing).wait()
 
     events = [("ADDED", pod("a", rv="11")), 0.0, ("ADDED", pod("b", rv="12")), STAY]
     script = listed(pod("first")).watches(events)
-    store = Full(Unstructured)
-    async with reflecting(script, store):
+    store = Store(Unstructured)
+    async with reflecting(script, Full(store)):
         for gate, held in zip(gates, (["first"], ["first", "a"], ["first", "a", "b"]), strict=True):
             await asyncio.sleep(5)
             assert list(contents(store)) == held
             gate.set()
 
 
-class Roomy(Store[Unstructured]):
-    """Writes down when it is asked for room."""
+class Roomy(StoreTarget[Unstructured]):
+    """Writes down what it gets and when it is asked for capacity, which is after each batch."""
 
     def __init__(self) -> None:
-        super().__init__(Unstructured)
+        super().__init__(Store(Unstructured))
         self.steps: list[str] = []
 
-    def add(self, obj: Unstructured) -> None:
-        self.steps.append(f"add {obj.name}")
-        super().add(obj)
+    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+        self.steps.extend(f"add {delta.object.name}" for delta in deltas)
+        super().put(deltas)
+        return False
 
     async def wait_for_capacity(self) -> None:
         await asyncio.sleep(0)
@@ -331,13 +340,13 @@ class Settling(Roomy):
         super().__init__()
         self._answers = iter(answers)
 
-    def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
         self.steps.append(" ".join(f"{delta.type} {delta.key}" for delta in deltas))
         return next(self._answers)
 
 
 @virtual_time
-async def test_without_a_word_on_having_settled_room_is_awaited_after_each_batch() -> None:
+async def test_a_target_that_has_not_settled_is_waited_for_after_each_batch() -> None:
     source, store = HeldSource("first"), Roomy()
     async with reflecting(source, store):
         for rv, name in enumerate("ab", start=11):
@@ -376,8 +385,8 @@ async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmar
 ):
     told: list[str] = []
 
-    class Whole(Store[Unstructured]):
-        def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+    class Whole(StoreTarget[Unstructured]):
+        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
             told.append(", ".join(f"{delta.type} {delta.key}" for delta in deltas))
             return True
 
@@ -388,7 +397,7 @@ async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmar
         return FrameDecoder(JSON).decode(msgspec.json.encode({"type": type, "object": obj}))
 
     source = HeldSource("first")
-    async with reflecting(source, Whole(Unstructured)):
+    async with reflecting(source, Whole(Store(Unstructured))):
         batches = await source.awaited()
         batches.give(
             frame("ADDED", pod("a", rv="11")),
@@ -441,7 +450,7 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
 @virtual_time
 async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
     class Broken(Roomy):
-        def put_all(self, deltas: list[Delta[Unstructured]]) -> bool:
+        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
             raise TargetFailedError from ValueError("no more")
 
     source, store = HeldSource("first"), Broken()
@@ -456,18 +465,18 @@ async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
 
 @virtual_time
 async def test_a_target_can_end_its_reflector() -> None:
-    class Broken(Store[Unstructured]):
+    class Broken(StoreTarget[Unstructured]):
         async def wait_for_capacity(self) -> None:
             raise TargetFailedError from ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
         async with asyncio.timeout(5):
-            await Reflector(listed(pod("a")).listwatch, Broken(Unstructured)).run()
+            await Reflector(listed(pod("a")).listwatch, Broken(Store(Unstructured))).run()
 
 
 @virtual_time
 async def test_a_target_can_end_its_reflector_in_a_resync_too() -> None:
-    class Weary(Store[Unstructured]):
+    class Weary(StoreTarget[Unstructured]):
         resyncs = 0
 
         def resync(self) -> None:
@@ -477,22 +486,22 @@ async def test_a_target_can_end_its_reflector_in_a_resync_too() -> None:
             if self.resyncs:
                 raise TargetFailedError from ValueError("no more")
 
-    script = listed(pod("a")).watches([STAY])
+    script, weary = listed(pod("a")).watches([STAY]), Weary(Store(Unstructured))
     with pytest.raises(ValueError, match="no more"):
         async with asyncio.timeout(90):
-            await Reflector(script.listwatch, Weary(Unstructured), resync_period=60).run()
+            await Reflector(script.listwatch, weary, resync_period=60).run()
 
 
 @virtual_time
 async def test_everything_queued_is_applied_before_everything_is_fetched_again() -> None:
     gate = asyncio.Event()
 
-    class Queue(Store[Unstructured]):
+    class Queue(StoreTarget[Unstructured]):
         async def wait_until_empty(self) -> None:
             await gate.wait()
 
     script = listed()
-    async with reflecting(script, Queue(Unstructured)) as reflector:
+    async with reflecting(script, Queue(Store(Unstructured))) as reflector:
         await asyncio.sleep(5)
         assert script.trace == []
         assert reflector.status().phase is Phase.NEW

@@ -10,6 +10,7 @@ from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
 from kinform.informers._transforms import RecordTransform, steps_of
 from kinform.informers.reflector._quarantine import Quarantine
+from kinform.informers.reflector._target import StoreTarget
 from kinform.informers.store._entries import Handles
 from kinform.informers.store._store import Store
 from kinform.objects import JSON, Handle, Record
@@ -204,6 +205,8 @@ class Admission(Generic[T]):
 
 def records_of(store: object) -> KnownRecords | None:
     """What rests in a store of Kubernetes objects; ``None`` for any other."""
+    if isinstance(store, StoreTarget):
+        store = store.store
     if isinstance(store, Store) and isinstance(store.adapter, Handles):
         return store.table
     return None

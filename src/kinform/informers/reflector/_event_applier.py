@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinform.api import compare_resource_versions
@@ -13,7 +12,7 @@ from kinform.informers.queue._deltas import Delta, DeltaType
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._state import ReflectorState, error_kind
-from kinform.informers.reflector._target import Target, TargetFailedError
+from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
 from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
@@ -36,20 +35,14 @@ class WatchEventApplier(Generic[T]):
     """
 
     def __init__(
-        self, name: str, store: Target[T], admission: Admission[T], state: ReflectorState
+        self, name: str, target: ReflectorTarget[T], admission: Admission[T], state: ReflectorState
     ) -> None:
         self._name = name
-        self._store = store
+        self._target = target
         self._admit = admission.admit
         self._admission = admission
         self._state = state
-        self._bookmark: Callable[[str], object] | None = getattr(store, "bookmark", None)
-        # A queue that nobody empties after each batch says nothing: then it is waited for.
-        self._put_all: Callable[[list[Delta[T]]], bool | None] = getattr(
-            store, "put_all", self._put_one_by_one
-        )
-        self._need_not_wait = not hasattr(store, "wait_for_capacity")
-        # What the batch at hand has brought so far, and the store does not have yet.
+        # What the batch at hand has brought so far, and the target does not have yet.
         self._deltas: list[Delta[T]] = []
 
     def take(self, batch: list[Frame], watch: OpenWatch) -> bool:
@@ -115,29 +108,13 @@ class WatchEventApplier(Generic[T]):
         """Give the store what was collected for it; whether it need not be waited for."""
         deltas, self._deltas = self._deltas, []
         try:
-            return self._put_all(deltas) is True
-        except (CacheError, TargetFailedError):
+            return self._target.put(deltas)
+        except TargetFailedError:
             raise
-        except Exception as error:  # the store may be anybody's
+        except CacheError as error:
+            raise CacheError(f"{self._name}: {error}") from error.__cause__
+        except Exception as error:  # the target may be anybody's
             raise CacheError(f"{self._name}: the store failed: {error}") from error
-
-    def _put_one_by_one(self, deltas: list[Delta[T]]) -> bool:
-        """For a store that knows of no deltas."""
-        store = self._store
-        for delta in deltas:
-            try:
-                if isinstance(delta.object, DeletedObject):
-                    gone = delta.object
-                    store.delete(gone if gone.object is None else gone.object)
-                elif delta.type is DeltaType.ADDED:
-                    store.add(delta.object)
-                else:
-                    store.update(delta.object)
-            except Exception as error:  # the store may be anybody's
-                raise CacheError(
-                    f"{self._name}: the store failed on {delta.key!r}: {error}"
-                ) from error
-        return self._need_not_wait
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
         watch.heard_bookmark()
@@ -146,9 +123,9 @@ class WatchEventApplier(Generic[T]):
 
     def _come_to(self, version: str) -> None:
         """Tell the store how far this is where no event does: nobody is to wait for it."""
-        if version and self._bookmark is not None:
+        if version:
             self._flush()
-            self._bookmark(version)
+            self._target.bookmark(version)
 
     def _take_unreadable(self, frame: Frame) -> str:
         """Put it away; its version, as far as that can be read."""

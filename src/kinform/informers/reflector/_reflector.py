@@ -19,6 +19,7 @@ from kinform.errors import (
     WatchError,
 )
 from kinform.informers._callables import check_plain
+from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.reflector._admission import Admission, records_of
 from kinform.informers.reflector._event_applier import FROM_ANYWHERE, WatchEventApplier
 from kinform.informers.reflector._list_builder import ListBuilder
@@ -36,7 +37,12 @@ from kinform.informers.reflector._state import (
     WatchFailure,
 )
 from kinform.informers.reflector._streamed_list import StreamedList
-from kinform.informers.reflector._target import Target, TargetFailedError, check_target
+from kinform.informers.reflector._target import (
+    PlainStore,
+    ReflectorTarget,
+    TargetFailedError,
+    target_for,
+)
 from kinform.informers.reflector._verdicts import Pause, is_lost_connection
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.metrics import NO_METRICS, Metrics, guarded
@@ -95,7 +101,8 @@ class Reflector(Generic[T]):
 
     Args:
         source: What to list and watch.
-        store: What to fill.
+        store: What to fill: a ``Store``, a ``DeltaFIFO``, a ``ReflectorTarget``, or any object with
+            the methods of ``PlainStore``.
         name: How it is called in logs and errors.
         admission: Prepares the objects: transform, quarantine, and bytes kept from before.
         resource_version: What the store is as of, if it was filled before: no list may be older.
@@ -109,7 +116,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         source: ListWatch[T],
-        store: Target[T],
+        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T],
         *,
         name: str = "",
         admission: Admission[T] | None = None,
@@ -128,10 +135,10 @@ class Reflector(Generic[T]):
                 f"a reflector reads a ListWatch, not a {type(given).__name__}; "
                 "ListWatch.for_resource(client, ...) and ListWatch(list, watch) make one"
             )
-        check_target(store)
+        target: ReflectorTarget[T] = target_for(store)
         options = options or ReflectorOptions()
         self._source = source
-        self._store = store
+        self._target = target
         self.name = name or source.name
         self._admission = admission or Admission(source.form, known=records_of(store))
         self._streaming = options.streaming
@@ -143,20 +150,11 @@ class Reflector(Generic[T]):
         self._poll_interval = options.poll_interval
         self._metrics = metrics = guarded(metrics)
 
-        self._room: Callable[[], Any] | None = getattr(store, "wait_for_capacity", None)
-        self._drained: Callable[[], Any] | None = getattr(store, "wait_until_empty", None)
-        # Only if it has one itself: who stands before a queue with a ``replace`` of his own, and
-        # hands on what he does not know, is to be asked.
-        has_own = hasattr(type(store), "replace_keyed")
-        self._replace_keyed: Callable[[dict[str, T], str], object] | None = (
-            getattr(store, "replace_keyed", None) if has_own else None
-        )
-
         self._state = ReflectorState(resource_version=resource_version)
         self._reachability = source.reachability
         self._recovery = Recovery(self.name, self._state, options, self._reachability, metrics)
         self.set_watch_error_handler(on_watch_error)
-        self._applier = WatchEventApplier(self.name, store, self._admission, self._state)
+        self._applier = WatchEventApplier(self.name, target, self._admission, self._state)
         self._silence_limit = SilenceLimit()
         self._open: OpenWatch | None = None
         self._paged: PagedList[T] | None = None
@@ -243,8 +241,7 @@ class Reflector(Generic[T]):
             await self._close_watch()
 
     async def _begin(self) -> Phase:
-        if self._drained is not None:
-            await self._drained()
+        await self._target.wait_until_empty()
         may_stream = (
             self._streaming
             and self._source.supports_streaming
@@ -311,7 +308,7 @@ class Reflector(Generic[T]):
         finally:
             self._progressed = bool(builder.records)
         self._replace(builder, version, SyncMode.STREAMING, started)
-        await self._make_room()
+        await self._target.wait_for_capacity()
         return Phase.WATCHING
 
     # -- listing -----------------------------------------------------------------------------
@@ -343,7 +340,7 @@ class Reflector(Generic[T]):
             # It pages even from its cache, or has none: then it can also page later.
             self._was_paged = True
         self._replace(paged.builder, paged.resource_version, SyncMode.LIST, started)
-        await self._make_room()
+        await self._target.wait_for_capacity()
         if self._memory.may_stream(self._memory_key("watch")):
             return Phase.WATCHING
         return Phase.POLLING
@@ -365,10 +362,6 @@ class Reflector(Generic[T]):
         # A concrete version is served from the server's cache only if it is asked for in one.
         return None
 
-    async def _make_room(self) -> None:
-        if self._room is not None:
-            await self._room()
-
     async def _poll(self) -> Phase:
         await asyncio.sleep(self._poll_interval * (1 + random.random() / 10))
         self._relist_reason = "poll"
@@ -379,10 +372,7 @@ class Reflector(Generic[T]):
     ) -> None:
         objects = self._admission.listed(builder.records)
         try:
-            if self._replace_keyed is None:
-                self._store.replace(list(objects.values()), version)
-            else:
-                self._replace_keyed(objects, version)
+            self._target.replace(objects, version)
         except Exception as error:  # the store may be anybody's
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
         self._admission.list_finished(builder.unreadable, namespace=self._source.namespace)
@@ -440,7 +430,7 @@ class Reflector(Generic[T]):
         self._just_listed = False
         try:
             while await self._take_from(watch):
-                await self._make_room()
+                await self._target.wait_for_capacity()
         finally:
             self._progressed = watch.progressed or watch.watched_for >= _VERY_SHORT
         await self._close_watch()
@@ -459,7 +449,7 @@ class Reflector(Generic[T]):
             raise
         except Exception:
             # What came before a refusal in the same batch is not sent again.
-            await self._make_room()
+            await self._target.wait_for_capacity()
             raise
 
     async def _after_clean_close(self, watch: OpenWatch) -> Phase:
@@ -484,8 +474,8 @@ class Reflector(Generic[T]):
             await asyncio.sleep(self._resync_period)
             try:
                 if self._should_resync is None or self._should_resync():
-                    self._store.resync()
-                    await self._make_room()
+                    self._target.resync()
+                    await self._target.wait_for_capacity()
             except TargetFailedError as failed:
                 self._fault = failed.__cause__ or failed
                 runner.cancel()

@@ -1,29 +1,60 @@
-"""What a reflector fills."""
+"""What a reflector fills: a target of its own, a queue, or any store with five methods."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from kinform.errors import ConfigError
+from kinform.errors import CacheError, ConfigError
 from kinform.informers._changes import DeletedObject
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Delta, DeltaType
+from kinform.informers.store._store import Store
 
+T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Target(Protocol[T_contra]):
-    """A ``Store``, a ``DeltaFIFO``, or anything with these methods.
+class TargetFailedError(Exception):
+    """Raised by a target to end its reflector; ``Reflector.run`` raises its cause."""
 
-    It may also have any of these:
 
-    - ``bookmark(resource_version)``: called with how far the watch has come.
-    - ``put_all(deltas)``: receives what a batch of the watch brought in one call, keyed by
-      namespace and name. It returns true if ``wait_for_capacity`` need not be awaited; its last
-      answer for a batch counts.
-    - ``async wait_for_capacity()``: awaited after each batch; holds the reflector back.
-    - ``replace_keyed(objects, resource_version)``: receives a list as a dict, keyed likewise.
-    - ``async wait_until_empty()``: awaited before everything is fetched again.
+class ReflectorTarget(ABC, Generic[T]):
+    """What a reflector fills. All methods are called on the reflector's event loop.
+
+    What a method raises is reported as a ``CacheError``, and everything is fetched again; a
+    ``TargetFailedError`` ends the reflector.
     """
+
+    @abstractmethod
+    def put(self, deltas: list[Delta[T]]) -> bool:
+        """Take the changes that a batch of the watch brought, keyed by namespace and name.
+
+        Returns:
+            Whether the next batch may follow at once; if not, ``wait_for_capacity`` is awaited.
+        """
+
+    @abstractmethod
+    def replace(self, objects: dict[str, T], resource_version: str) -> None:
+        """Take a complete list, keyed likewise. The dict is the target's own from then on."""
+
+    @abstractmethod
+    def resync(self) -> None:
+        """Remind the consumers of everything; called at each resync period."""
+
+    def bookmark(self, resource_version: str) -> None:
+        """Take note that the watch has come to this version without a change."""
+
+    async def wait_for_capacity(self) -> None:
+        """Return when more may be put: after a list, a resync, and batches that ask for it."""
+
+    async def wait_until_empty(self) -> None:
+        """Return when everything that was put has been processed; before a new list."""
+
+
+class PlainStore(Protocol[T_contra]):
+    """The five methods of client-go's store."""
 
     def add(self, obj: T_contra, /) -> object: ...
     def update(self, obj: T_contra, /) -> object: ...
@@ -32,22 +63,87 @@ class Target(Protocol[T_contra]):
     def resync(self) -> object: ...
 
 
+class StoreTarget(ReflectorTarget[T]):
+    """Fills a store, object by object.
+
+    Attributes:
+        store: The store.
+    """
+
+    def __init__(self, store: PlainStore[T]) -> None:
+        self.store = store
+
+    def put(self, deltas: list[Delta[T]]) -> bool:
+        for delta in deltas:
+            try:
+                self._put_one(delta)
+            except Exception as error:  # the store may be anybody's
+                raise CacheError(f"the store failed on {delta.key!r}: {error}") from error
+        return True
+
+    def _put_one(self, delta: Delta[T]) -> None:
+        if isinstance(delta.object, DeletedObject):
+            gone = delta.object
+            self.store.delete(gone if gone.object is None else gone.object)
+        elif delta.type is DeltaType.ADDED:
+            self.store.add(delta.object)
+        else:
+            self.store.update(delta.object)
+
+    def replace(self, objects: dict[str, T], resource_version: str) -> None:
+        self.store.replace(list(objects.values()), resource_version)
+
+    def resync(self) -> None:
+        self.store.resync()
+
+    def bookmark(self, resource_version: str) -> None:
+        if isinstance(self.store, Store):
+            self.store.bookmark(resource_version)
+
+
+class QueueTarget(ReflectorTarget[T]):
+    """Fills a queue that somebody else empties."""
+
+    def __init__(self, queue: DeltaFIFO[T]) -> None:
+        self._queue = queue
+
+    def put(self, deltas: list[Delta[T]]) -> bool:
+        self._queue.put_all(deltas)
+        return False
+
+    def replace(self, objects: dict[str, T], resource_version: str) -> None:
+        self._queue.replace_keyed(objects, resource_version)
+
+    def resync(self) -> None:
+        self._queue.resync()
+
+    def bookmark(self, resource_version: str) -> None:
+        self._queue.bookmark(resource_version)
+
+    async def wait_for_capacity(self) -> None:
+        await self._queue.wait_for_capacity()
+
+    async def wait_until_empty(self) -> None:
+        await self._queue.wait_until_empty()
+
+
 _METHODS = ("add", "update", "delete", "replace", "resync")
 
 
-def check_target(target: object) -> None:
-    """Refuse what cannot be filled.
+def target_for(store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T]) -> ReflectorTarget[T]:
+    """The target that fills ``store``.
 
     Raises:
         ConfigError: It lacks a method; names that.
     """
+    if isinstance(store, ReflectorTarget):
+        return store
+    if isinstance(store, DeltaFIFO):
+        return QueueTarget(store)
     for method in _METHODS:
-        if not callable(getattr(target, method, None)):
+        if not callable(getattr(cast(Any, store), method, None)):
             raise ConfigError(
                 "a reflector fills a Store, a DeltaFIFO, or anything with their methods, "
-                f"and a {type(target).__name__} has no {method}()"
+                f"and a {type(store).__name__} has no {method}()"
             )
-
-
-class TargetFailedError(Exception):
-    """Raised by a target's ``wait_for_capacity`` to end its reflector; ``run`` raises its cause."""
+    return StoreTarget(store)
