@@ -6,13 +6,13 @@ from os import PathLike
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
+from kinform._checks import expect_client
 from kinform.blocking._facade import blocking_method
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
 from kinform.client import Client as AsyncClient
 from kinform.client import WireFormat
-from kinform.client._expecting import expect_client
 from kinform.transport import ClusterConfig, Transport
 
 

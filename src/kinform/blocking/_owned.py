@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from kinform._checks import expect
 from kinform.blocking._life import Closer
 from kinform.blocking._loop_thread import LoopThread
-from kinform.client._expecting import expect
 from kinform.errors import StateError
 
 T = TypeVar("T")

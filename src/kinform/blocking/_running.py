@@ -9,12 +9,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from kinform._runtime import Lifecycle
 from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_method, loop_method
 from kinform.blocking._owned import Owned
 from kinform.blocking._source import ListWatch
 from kinform.errors import AlreadyStartedError
 from kinform.informers import Latch
-from kinform.informers._running import Running
 
 logger = logging.getLogger("kinform.blocking")
 
@@ -25,7 +25,7 @@ class Runs(BlockingFacade):
     Hold on to it: when nobody does, it stops.
     """
 
-    _inner: Running
+    _inner: Lifecycle
 
     name = ForwardedAttribute[str]()
     was_started = ForwardedAttribute[bool]()
@@ -34,8 +34,8 @@ class Runs(BlockingFacade):
     stopped = ForwardedAttribute[Latch]()
     running_for = ForwardedAttribute[float]()
 
-    start = loop_method(Running.start)
-    stop = direct_method(Running.stop)
+    start = loop_method(Lifecycle.start)
+    stop = direct_method(Lifecycle.stop)
 
     def run(self) -> None:
         """Start, and return when it has stopped: another thread stops it, a handler, or Ctrl-C.
@@ -58,7 +58,7 @@ class Runs(BlockingFacade):
         self._owned.run_if_open(self._inner.__aexit__(kind, error, trace))
 
 
-class Background(Running):
+class Background(Lifecycle):
     """Work that is one coroutine, and ends by itself only if it fails; runs once.
 
     Args:
@@ -100,7 +100,7 @@ class Background(Running):
             raise self._failure
 
 
-def owned_by(running: Running, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
+def owned_by(running: Lifecycle, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
     """Its life, on the loop thread of its sources, which it keeps alive."""
     return Owned(
         partial(_end, running),
@@ -111,7 +111,7 @@ def owned_by(running: Running, sources: Sequence[ListWatch[Any]], *, instead: st
     )
 
 
-async def _end(running: Running) -> None:
+async def _end(running: Lifecycle) -> None:
     running.stop()
     if running.is_running:
         await running.stopped

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
+from kinform._checks import expect, expect_client
 from kinform.api import GVR, ListOptions
 from kinform.blocking._client import Client
 from kinform.blocking._facade import (
@@ -18,7 +19,6 @@ from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._verbs import Verbs
 from kinform.client import Frame, ResourceOrModel
-from kinform.client._expecting import expect, expect_client
 from kinform.errors import ConfigError
 from kinform.informers import ForResourceOptions, TweakListOptions
 from kinform.informers import ListWatch as AsyncListWatch

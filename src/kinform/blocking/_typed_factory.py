@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast
 from weakref import WeakValueDictionary
 
+from kinform._checks import expect
 from kinform.blocking._client import Client, inner_client
 from kinform.blocking._factory import BlockingFactory, ResourceInformer
 from kinform.blocking._generated_groups import Groups
 from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
 from kinform.blocking._source import ListWatch
 from kinform.client import Fields, Labels
-from kinform.client._expecting import expect
 from kinform.informers import Asked, FactoryOptions, Namespaces, TweakListOptions
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer

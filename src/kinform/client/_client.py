@@ -7,9 +7,9 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
+from kinform._checks import expect
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
-from kinform.client._expecting import expect
 from kinform.client._negotiation import Negotiation, WireFormat
 from kinform.client._typed_verbs import MetadataVerbs
 from kinform.client._writing import Writing

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
+from kinform._checks import expect
 from kinform.api import ListOptions, ResourceVersionMatch
 from kinform.client._answers import read_answer, says_done
 from kinform.client._arguments import (
@@ -22,7 +23,6 @@ from kinform.client._arguments import (
 )
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
-from kinform.client._expecting import expect
 from kinform.client._lists import ObjectList, read_list
 from kinform.client._negotiation import Negotiation
 from kinform.client._reachability import Reachability

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinform._runtime import Backoff, Latch, wait_for
 from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._factory import (
@@ -12,7 +13,6 @@ from kinform.informers._factory import (
 )
 from kinform.informers._informer_key import Asked, InformerKey, Namespaces
 from kinform.informers._informer_status import InformerStatus, SyncStatus
-from kinform.informers._latch import Latch, wait_for
 from kinform.informers._lister import Lister, NamespaceLister
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sharing import ResourceInformer
@@ -32,7 +32,6 @@ from kinform.informers.dispatch._registration import HandlerStats, Registration
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.informers.reflector._admission import Admission, Transform
-from kinform.informers.reflector._backoff import Backoff
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
 from kinform.informers.reflector._reflector import Reflector

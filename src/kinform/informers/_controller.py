@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from kinform._runtime import Latch
 from kinform.errors import AlreadyStartedError
-from kinform.informers._latch import Latch
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Delta, Deltas
 from kinform.informers.reflector._admission import Admission

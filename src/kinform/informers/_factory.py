@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypedDict, TypeVar, cast, overload
 
+from kinform._checks import expect, expect_client
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
-from kinform.client._expecting import expect, expect_client
 from kinform.errors import (
     AlreadyStoppedError,
     CacheSyncError,

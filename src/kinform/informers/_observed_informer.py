@@ -6,10 +6,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
+from kinform._runtime import Latch, Lifecycle
 from kinform.errors import CacheError
 from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
-from kinform.informers._latch import Latch
-from kinform.informers._running import Running
 from kinform.informers._source_state import SourceState
 from kinform.informers._version_waiters import VersionWaiters, oldest
 from kinform.informers.dispatch._dispatch import Dispatcher
@@ -22,7 +21,7 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class ObservedInformer(Running, Generic[T]):
+class ObservedInformer(Lifecycle, Generic[T]):
     """What can be asked of an informer. A subclass makes it move.
 
     Attributes:

@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from kinform.client._expecting import expect
+from kinform._checks import check_plain, expect
 from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
-from kinform.informers._callables import check_plain
 from kinform.informers._changes import DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._delta_applier import DeltaApplier, replay_changes

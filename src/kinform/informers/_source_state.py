@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
-from kinform.client._expecting import expect
+from kinform._checks import expect
 from kinform.errors import ConfigError
 from kinform.informers._controller import Controller
 from kinform.informers.reflector._state import ReflectorState, ReflectorStatus

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kinform._runtime import Latch
 from kinform.api import GVR
 from kinform.errors import CacheSyncError
 from kinform.informers._informer_status import SyncStatus
-from kinform.informers._latch import Latch
 from kinform.informers._shared_informer import SharedIndexInformer
 
 logger = logging.getLogger("kinform.informer")

@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from kinform._checks import check_plain
 from kinform.errors import ConfigError
-from kinform.informers._callables import check_plain
 from kinform.objects import Handle, Record, TreeHandle, TypedObject
 
 T = TypeVar("T", bound=Handle)

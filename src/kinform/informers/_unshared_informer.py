@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kinform._runtime import Latch
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._delta_applier import DeltaApplier
-from kinform.informers._latch import Latch
 from kinform.informers._source_state import expect_source
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
 from kinform.informers.queue._delta_fifo import DeltaFIFO

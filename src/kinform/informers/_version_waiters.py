@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Protocol
 
+from kinform._runtime import Latch
 from kinform.api import compare_resource_versions, is_comparable
 from kinform.errors import AlreadyStoppedError, CacheError
-from kinform.informers._latch import Latch
 
 
 class HasVersion(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kinform.informers._latch import Latch
+from kinform._runtime import Latch
 from kinform.informers.dispatch._mailbox import SYNCED, Item, UnboundedMailbox
 from kinform.informers.dispatch._runner import TaskRunner
 from tests.support.changes import added, record

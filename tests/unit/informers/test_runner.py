@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kinform.informers._latch import Latch
+from kinform._runtime import Latch
 from kinform.informers.dispatch._mailbox import SYNCED, Item, UnboundedMailbox
 from kinform.informers.dispatch._runner import TaskRunner, ThreadRunner
 from tests.support.changes import added, record

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeType
-from kinform.informers._latch import Latch
 from kinform.informers.dispatch._events import EventStream, Inbox
 from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
 from kinform.informers.dispatch._invoker import HandlerFailure, HandlerInvoker, Outcomes
@@ -231,7 +231,7 @@ class Dispatcher(Generic[T]):
     async def stop(self) -> None:
         """Tell nothing more, and return when no consumer is left; within a second.
 
-        What was not told is told after the next start. Running callbacks may finish for half a
+        What was not told is told after the next start. Lifecycle callbacks may finish for half a
         second, then tasks are cancelled: also those of a handler that waits for this stop. A
         thread that is stuck in a handler after that is left to itself, with a warning; it ends
         when the handler returns.

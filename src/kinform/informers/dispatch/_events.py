@@ -10,10 +10,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from kinform._runtime import Latch, wake
 from kinform.errors import StateError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers._latch import Latch
-from kinform.informers._waking import wake
 from kinform.informers.dispatch._invoker import is_in_initial_list
 from kinform.informers.dispatch._mailbox import SYNCED, Mailbox
 from kinform.informers.dispatch._projection import EventProjection, HandlerEvent

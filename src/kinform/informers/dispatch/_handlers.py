@@ -10,9 +10,9 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 import msgspec
 
+from kinform._checks import is_async_callable
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
-from kinform.informers._callables import is_async_callable
 from kinform.informers._changes import DeletedObject
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._projection import Filter

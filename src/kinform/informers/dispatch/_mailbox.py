@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, Literal
 
+from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeSource, ChangeType
-from kinform.informers._latch import Latch
 
 Policy = Literal["unbounded", "block", "coalesce"]
 

@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from kinform._runtime import Latch
 from kinform.informers._changes import Change
-from kinform.informers._latch import Latch
 from kinform.informers.dispatch._handlers import SubscriptionOptions
 from kinform.informers.dispatch._invoker import Outcomes
 from kinform.informers.dispatch._mailbox import Mailbox

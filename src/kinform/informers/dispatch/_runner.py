@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any
 
-from kinform.informers._waking import wake
+from kinform._runtime import wake
 from kinform.informers.dispatch._begun import Begun
 from kinform.informers.dispatch._mailbox import Item, Mailbox
 

@@ -15,12 +15,11 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
+from kinform._checks import check_callable
+from kinform._runtime import Latch, wake
 from kinform.api import Named, namespace_key
 from kinform.errors import ConfigError, KeyFuncError, QueueClosedError
-from kinform.informers._callables import check_callable
 from kinform.informers._changes import DeletedObject
-from kinform.informers._latch import Latch
-from kinform.informers._waking import wake
 from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.informers.queue._known_objects import KnownObjects, RememberedObjects
 from kinform.objects import Handle

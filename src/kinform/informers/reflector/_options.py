@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from kinform._runtime import Backoff, connection_backoff
 from kinform.errors import ConfigError
-from kinform.informers.reflector._backoff import Backoff, connection_backoff
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 
 

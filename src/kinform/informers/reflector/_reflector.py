@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+from kinform._checks import check_plain
 from kinform.api import ListOptions
 from kinform.client import Frame
 from kinform.errors import (
@@ -18,7 +19,6 @@ from kinform.errors import (
     VeryShortWatchError,
     WatchError,
 )
-from kinform.informers._callables import check_plain
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.reflector._admission import Admission, records_of
 from kinform.informers.reflector._event_applier import FROM_ANYWHERE, WatchEventApplier

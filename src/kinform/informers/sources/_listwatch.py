@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
+from kinform._checks import check_callable, check_plain, expect_client
 from kinform.api import GVR, ApiResource, FieldSelector, LabelSelector, ListOptions
 from kinform.client import (
     Client,
@@ -21,10 +22,8 @@ from kinform.client import (
     Watch,
     place_of,
 )
-from kinform.client._expecting import expect_client
 from kinform.client._typed_verbs import checked_form
 from kinform.errors import ConfigError
-from kinform.informers._callables import check_callable, check_plain
 from kinform.informers.sources._list_shapes import read_page
 from kinform.informers.sources._off_loop import call_off_loop
 from kinform.informers.sources._watch_shapes import Batches, foreign_errors, open_batches

@@ -14,8 +14,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
 
-from kinform.informers._latch import Latch
-from kinform.informers._waking import wake
+from kinform._runtime import Latch, wake
 
 logger = logging.getLogger("kinform.listwatch")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, cast
 
+from kinform._checks import check_callable
 from kinform.errors import CacheError, ConfigError, DecodeError, KeyFuncError, KinformError
-from kinform.informers._callables import check_callable
 from kinform.informers.store._index_functions import HeadIndex, IndexFunc
 from kinform.objects import JSON, Handle, Record
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
+from kinform._checks import check_callable
 from kinform.errors import CacheError, ConfigError
-from kinform.informers._callables import check_callable
 from kinform.informers.store._entries import EntryAdapter, Handles, KeyFunc
 from kinform.informers.store._index import Index
 from kinform.informers.store._index_functions import Indexers, IndexFunc

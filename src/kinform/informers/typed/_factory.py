@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack, cast
 
+from kinform._checks import check_callable, expect
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, suggest_resource
-from kinform.client._expecting import expect
 from kinform.errors import ConfigError, NoMatchError
-from kinform.informers._callables import check_callable
 from kinform.informers._factory import FactoryOptions, InformerFactory
 from kinform.informers._informer_key import Asked, InformerKey, Namespaces, as_gvr
 from kinform.informers._shared_informer import SharedIndexInformer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from kinform._checks import expect_client
 from kinform.client import Client, Fields, Labels
-from kinform.client._expecting import expect_client
 from kinform.errors import InvalidNameError, NoMatchError
 from kinform.informers._informer_key import Namespaces, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer

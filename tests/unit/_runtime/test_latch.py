@@ -10,8 +10,8 @@ import weakref
 
 import pytest
 
+from kinform._runtime import Latch, wait_for
 from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
-from kinform.informers._latch import Latch, wait_for
 from kinform.testing import run_virtual, virtual_time
 
 

@@ -1,4 +1,4 @@
-"""A future that somebody waits on in; that somebody woken, on whatever loop and thread it is."""
+"""Waking a waiter, whatever loop and thread it waits on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 def wake(waiter: asyncio.Future[None]) -> None:
-    """From whatever thread."""
+    """Set the result of a future from any thread."""
     loop = waiter.get_loop()
     try:
         here = asyncio.get_running_loop()
@@ -18,7 +18,7 @@ def wake(waiter: asyncio.Future[None]) -> None:
     try:
         loop.call_soon_threadsafe(_finish, waiter)
     except RuntimeError:
-        # That loop has ended, and with it whoever waited on it.
+        # That loop has ended, and the waiter with it.
         return
 
 

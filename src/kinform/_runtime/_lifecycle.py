@@ -1,4 +1,4 @@
-"""Something that lives on an event loop: started there, stopped from anywhere, started again."""
+"""The life of something that runs on an event loop: started there, stopped from any thread."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from kinform._runtime._latch import Latch
 from kinform.errors import AlreadyStartedError, StateError
-from kinform.informers._latch import Latch
 
 
-class Running(ABC):
+class Lifecycle(ABC):
     """One background task and its end. A subclass says what it does in ``_live``.
 
     Stopping is cancellation of that task; ``_live`` tidies up before it returns.

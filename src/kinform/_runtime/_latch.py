@@ -7,9 +7,9 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 
-from kinform.client._expecting import expect
+from kinform._checks import expect
+from kinform._runtime._waking import wake
 from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
-from kinform.informers._waking import wake
 
 logger = logging.getLogger("kinform.informer")
 

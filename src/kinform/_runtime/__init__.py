@@ -1,0 +1,8 @@
+"""What everything that runs is made of: lifecycles, latches, waking of waiters, delays."""
+
+from kinform._runtime._backoff import Backoff, connection_backoff
+from kinform._runtime._latch import Latch, wait_for
+from kinform._runtime._lifecycle import Lifecycle
+from kinform._runtime._waking import wake
+
+__all__ = ["Backoff", "Latch", "Lifecycle", "connection_backoff", "wait_for", "wake"]
