@@ -277,6 +277,22 @@ async def test_a_410_lists_at_once_and_the_next_without_progress_ever_later(
 
 
 @virtual_time
+async def test_a_410_after_every_event_is_slowed_down_from_the_fourth_list_on(
+    exact: ReflectorOptions,
+) -> None:
+    """C-18: each 410 comes after progress, and each list within a second of the one before."""
+    watches = [sends(modified("a", f"{rv}1"), GONE) for rv in range(1, 8)]
+    lists = [pod_list(pod("a"), rv=f"{rv}0") for rv in range(1, 9)]
+    script = PlayedSource(lists=lists, watches=[*watches, sends()])
+
+    async with running(Reflector(script.source, Store(), options=exact)):
+        await script.played()
+
+    assert script.verbs == ["list", "watch"] * 8
+    assert rounded(script.gaps[1::2]) == [0, 0, 0, 0.1, 0.1, 0.1, 0.1]
+
+
+@virtual_time
 async def test_a_410_after_a_long_outage_lists_at_once(exact: ReflectorOptions) -> None:
     """C-18: the delays of the outage are not those of the 410."""
     script = PlayedSource(
