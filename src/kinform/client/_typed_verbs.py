@@ -190,7 +190,7 @@ class TypedVerbs(Verbs[Unstructured]):
     async def delete(
         self, resource: ResourceOrModel, name: str, **options: Unpack[DeleteKeywords]
     ) -> Handle | None:
-        """Delete an object. Returns it while its removal is delayed. See ``Verbs.delete``."""
+        """Delete an object; return it if the removal is delayed. See ``Verbs.delete``."""
         return await self._view(resource).delete(place_of(resource), name, **options)
 
     async def delete_collection(

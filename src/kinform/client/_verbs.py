@@ -291,7 +291,7 @@ class Verbs(Generic[T]):
         resource_version: str = "",
         dry_run: bool = False,
     ) -> T | None:
-        """Delete an object. Returns it while finalizers or a grace period delay its removal.
+        """Delete an object. Returns it if finalizers or a grace period delay this, else ``None``.
 
         ``uid`` and ``resource_version`` are preconditions: an object that differs is not deleted.
         """

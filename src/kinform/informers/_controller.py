@@ -113,7 +113,7 @@ class _QueueProcessor(ReflectorTarget[T]):
     ) -> None:
         self._queue = queue
         self._process = process
-        # The reflector and its resync must not empty the queue at once: one would wait forever.
+        # Without it, the reflector and its resync could wait for entries the other has taken.
         self._emptying = asyncio.Lock()
         # The awaitable returned by the last call of ``process``.
         self._pending: Awaitable[object] | None = None

@@ -31,7 +31,7 @@ class Metrics(Protocol):
         """A watch ended; ``short`` if it ended immediately and without events."""
 
     def advanced(self, informer: str, resource_version: str) -> None:
-        """The store reached this version."""
+        """The reflector reached this version."""
 
     def relisted(self, informer: str, reason: str) -> None:
         """A complete list was fetched again."""
