@@ -1,4 +1,4 @@
-"""Checks of arguments: callers are not all type-checked, and an early error names the mistake."""
+"""Argument checks: callers may be untyped, and an early error names the mistake."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kinform.errors import ConfigError
 
 
 def expect(given: object, wanted: type[Any], *, taker: str, meant: str, way_out: str = "") -> None:
-    """Refuse what is of another class: callers are not all type-checked.
+    """Check the type of an argument.
 
     Raises:
-        ConfigError: ``taker`` takes what is ``meant``, and this is none.
+        ConfigError: ``given`` is not an instance of ``wanted``; the message says what ``taker``
+            accepts.
     """
     if not isinstance(given, wanted):
         hint = f"; {way_out}" if way_out else ""
@@ -22,7 +23,7 @@ def expect(given: object, wanted: type[Any], *, taker: str, meant: str, way_out:
 
 
 def expect_client(given: object, wanted: type[Any], *, taker: str, room: str = "kinform") -> None:
-    """The same, for clients: those of ``room``, and no configuration."""
+    """Check that an argument is a client of the package ``room``, and not a configuration."""
     expect(
         given,
         wanted,
@@ -34,7 +35,7 @@ def expect_client(given: object, wanted: type[Any], *, taker: str, room: str = "
 
 
 def _called(given: object) -> str:
-    """By its class, for what it holds may be long or secret."""
+    """Describe a value by its class, since its contents may be long or secret."""
     if given is None:
         return "None"
     if isinstance(given, type):
@@ -45,7 +46,7 @@ def _called(given: object) -> str:
 
 
 def is_async_callable(callback: Callable[..., object]) -> bool:
-    """Whether calling it gives something to await; partials and callable objects included."""
+    """Whether a callable returns an awaitable; handles partials and callable objects."""
     while isinstance(callback, functools.partial):
         callback = callback.func
     if inspect.iscoroutinefunction(callback):
@@ -54,20 +55,20 @@ def is_async_callable(callback: Callable[..., object]) -> bool:
 
 
 def check_callable(option: str, function: object) -> None:
-    """Refuse what is no function.
+    """Check that an argument is callable.
 
     Raises:
-        ConfigError: It cannot be called; ``option`` is what the user calls it.
+        ConfigError: It is not; the message names ``option``.
     """
     if not callable(function):
         raise ConfigError(f"{option} is called, and {function!r} cannot be: pass a function")
 
 
 def check_plain(option: str, function: Callable[..., object] | None) -> None:
-    """Refuse what cannot be called, and what would have to be awaited where nobody does.
+    """Check that an optional callback is callable and not async.
 
     Raises:
-        ConfigError: It is no function, or async; ``option`` is what the user calls it.
+        ConfigError: It is not callable, or it is async; the message names ``option``.
     """
     if function is None:
         return

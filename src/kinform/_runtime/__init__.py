@@ -1,4 +1,4 @@
-"""What everything that runs is made of: lifecycles, latches, waking of waiters, delays."""
+"""Building blocks of everything that runs: lifecycles, latches, wake-ups and backoff."""
 
 from kinform._runtime._backoff import Backoff, connection_backoff
 from kinform._runtime._latch import Latch, wait_for

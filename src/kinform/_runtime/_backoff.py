@@ -1,4 +1,4 @@
-"""Delays between attempts: exponential, jittered, and bounded."""
+"""Backoff: delays between attempts, exponential with jitter and a cap."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kinform.errors import ConfigError
 
 
 class Backoff:
-    """The n-th delay is uniform in ``[d, 2d)``, where d = base · factorⁿ, and at most the cap.
+    """Exponential backoff. Delay n is uniform in ``[d, 2d)``, where d = min(base · factorⁿ, cap).
 
-    ``reset`` begins again with the base; a reflector calls it when a connection made progress.
+    ``reset`` returns to the base; a reflector calls it when a connection made progress.
     """
 
     def __init__(self, base: float = 0.8, *, factor: float = 2.0, cap: float = 30.0) -> None:
@@ -25,19 +25,20 @@ class Backoff:
         self._next = base
 
     def next(self, *, patience: float = 1.0, at_least: float | None = None) -> float:
-        """The next delay. ``patience`` stretches it; it is never below ``at_least``."""
+        """Return the next delay, multiplied by ``patience`` and not less than ``at_least``."""
         delay = self._next * patience
         self._next = min(self._next * self._factor, self._cap)
         return max(delay * (1 + random.random()), at_least or 0.0)
 
     def reset(self) -> None:
-        """Begin again with the base."""
+        """Return to the base delay."""
         self._next = self._base
 
 
 def connection_backoff() -> Backoff:
-    """Delays after lost connections: 0.1 s to 0.2 s at first, at most 1.5 s.
+    """Return a backoff for lost connections: first 0.1 s to 0.2 s, at most 1.5 s.
 
-    A connection that fails costs a server next to nothing, and an informer that waits is behind.
+    It is short because a failed connection costs the server almost nothing, while a waiting
+    informer falls behind.
     """
     return Backoff(0.1, cap=0.75)

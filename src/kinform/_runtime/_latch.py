@@ -1,4 +1,4 @@
-"""Something that happens once: set from anywhere, tested, awaited or waited for anywhere."""
+"""A latch: an event that happens once, for threads and coroutines alike."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
 
 logger = logging.getLogger("kinform.informer")
 
-# Whoever waits longer than this wants to know for whom, though there is no error yet.
+# After this many seconds, a wait is logged, although it is not an error yet.
 _LATE = 10.0
 
 
 class Latch:
-    """False until it is set, then true for ever.
+    """False until set, then true forever.
 
-    Whoever waits for what has become impossible gets an error instead.
-
-        if informer.has_synced: ...              # any thread, any time
-        await informer.has_synced                # in a coroutine, of whatever loop
+        if informer.has_synced: ...              # on any thread, at any time
+        await informer.has_synced                # in a coroutine, on any loop
         informer.has_synced.wait(timeout=10)     # in a thread
 
+    If the latch can never be set, waiting raises AlreadyStoppedError.
+
     Args:
-        name: What it says when it is shown: ``pods has synced``.
+        name: The condition it stands for, such as ``pods has synced``.
     """
 
     __slots__ = ("__weakref__", "_callbacks", "_is_set", "_lock", "_why_never", "name")
@@ -36,12 +36,12 @@ class Latch:
         self.name = name
         self._is_set = False
         self._why_never = ""
-        # A collector may close what waits for this while this thread is in here.
+        # Reentrant: the garbage collector may run code that uses this latch on the same thread.
         self._lock = threading.RLock()
         self._callbacks: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Let everybody through. Idempotent; any thread."""
+        """Set the latch and wake all waiters. Idempotent and thread-safe."""
         with self._lock:
             if self._is_set:
                 return
@@ -51,9 +51,9 @@ class Latch:
             callback()
 
     def give_up(self, why: str) -> None:
-        """It will never be set: who waits, now or later, gets an AlreadyStoppedError that says why.
+        """Declare that the latch will never be set: all waits raise AlreadyStoppedError.
 
-        Nothing if it is set. Any thread.
+        Does nothing if the latch is set. Thread-safe.
         """
         with self._lock:
             if self._is_set:
@@ -82,11 +82,11 @@ class Latch:
         self._require_hope()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block this thread until it is set; ``False`` if that took longer than ``timeout``.
+        """Block the thread until the latch is set. Returns ``False`` after ``timeout`` seconds.
 
         Raises:
-            StateError: This thread runs an event loop, which would stand still: ``await`` it there.
-            AlreadyStoppedError: It will never be set; it says why.
+            StateError: The thread runs an event loop, which would block; use ``await`` there.
+            AlreadyStoppedError: The latch will never be set; the message says why.
         """
         if self._is_set:
             return True
@@ -108,7 +108,7 @@ class Latch:
         return f"<Latch {self.name!r} {'set' if self._is_set else 'not set'}>"
 
     def _call_when_over(self, callback: Callable[[], object]) -> bool:
-        """Whether there is something to wait for."""
+        """Register a callback; return false if there is nothing to wait for."""
         with self._lock:
             is_open = not (self._is_set or self._why_never)
             if is_open:
@@ -126,12 +126,13 @@ class Latch:
 
 
 async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None) -> None:
-    """Return when all are set. Who is late after ten seconds is logged, once.
+    """Wait until all latches are set. After ten seconds, the missing ones are logged once.
 
     Raises:
-        AlreadyStoppedError: One of them will never be set; it says why.
-        CacheSyncError: They were not within ``timeout`` seconds; it names those that are not.
-        ConfigError: One of them is no latch.
+        AlreadyStoppedError: A latch will never be set; the message says why.
+        CacheSyncError: Some latches were not set within ``timeout`` seconds; the message names
+            them.
+        ConfigError: An argument is not a latch.
     """
     for latch in latches:
         expect(latch, Latch, taker="wait_for", meant="latches such as informer.has_synced")
@@ -142,7 +143,7 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
             for latch in latches:
                 await latch
     except TimeoutError:
-        # Looked at again: one that was set in the last moment is not late.
+        # Check again: a latch may have been set at the last moment.
         late = _late(latches)
         if late:
             raise CacheSyncError(f"waited {timeout:g} s{aim}, and still not: {late}") from None

@@ -1,4 +1,4 @@
-"""The life of something that runs on an event loop: started there, stopped from any thread."""
+"""The lifecycle of a background task: started on an event loop, stopped from any thread."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kinform.errors import AlreadyStartedError, StateError
 
 
 class Lifecycle(ABC):
-    """One background task and its end. A subclass says what it does in ``_live``.
+    """Runs one background task. A subclass implements it in ``_live``.
 
-    Stopping is cancellation of that task; ``_live`` tidies up before it returns.
+    Stopping cancels the task; ``_live`` cleans up before it returns.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,13 +32,13 @@ class Lifecycle(ABC):
 
     @abstractmethod
     async def _live(self) -> None:
-        """One run, until it is cancelled."""
+        """Run until cancelled."""
 
-    def _before_start(self) -> None:  # noqa: B027 - not everything has something to prepare
-        """Prepare a run; on the loop, before its task exists."""
+    def _before_start(self) -> None:  # noqa: B027 - optional
+        """Prepare a run. Called on the loop, before the task exists."""
 
-    def _after_end(self) -> None:  # noqa: B027 - nor something to conclude
-        """Conclude a run; on the loop, its task is done and ``stopped`` not set yet."""
+    def _after_end(self) -> None:  # noqa: B027 - optional
+        """Finish a run. Called on the loop, after the task and before ``stopped`` is set."""
 
     @property
     def was_started(self) -> bool:
@@ -50,12 +50,12 @@ class Lifecycle(ABC):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it ran and has ended. It can be started again."""
+        """Whether it was started and has ended. It can be started again."""
         return bool(self._stopped)
 
     @property
     def stopped(self) -> Latch:
-        """Set when this run has ended, with no task and no thread left."""
+        """Set when the current run has ended, and its task and threads with it."""
         return self._stopped
 
     @property
@@ -64,11 +64,11 @@ class Lifecycle(ABC):
         return 0.0 if self._loop is None else self._loop.time() - self._started_at
 
     def start(self) -> None:
-        """Begin, in the background, on this event loop. After a stop, begin again.
+        """Start in the background on the running event loop. May be called again after a stop.
 
         Raises:
-            AlreadyStartedError: It runs.
-            StateError: No event loop runs here.
+            AlreadyStartedError: It is running.
+            StateError: There is no running event loop.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -86,24 +86,24 @@ class Lifecycle(ABC):
             self._loop = loop
             self._started_at = loop.time()
             self._task = loop.create_task(self._live(), name=self.name)
-            # A callback, for a task that is cancelled before its first step runs nothing.
+            # A callback, because a task cancelled before its first step runs none of its own code.
             self._task.add_done_callback(partial(self._conclude, stopped))
 
     def stop(self) -> None:
-        """End this run: soon, from any thread, a handler included. ``stopped`` tells when."""
+        """Request a stop, from any thread or handler, and return; ``stopped`` is set afterwards."""
         with self._life_lock:
             task = self._task
             if task is None or self._is_stopping:
-                # To cancel it again would break off its tidying.
+                # A second cancellation would interrupt the cleanup.
                 return
             self._is_stopping = True
         self._call_on_loop(task.cancel)
 
     async def run(self) -> None:
-        """Start, and return when it has stopped. Cancelling this stops it.
+        """Start, and return when it has stopped. Cancelling this call stops it.
 
         Raises:
-            AlreadyStartedError: It runs.
+            AlreadyStartedError: It is running.
         """
         self.start()
         stopped = self._stopped
@@ -134,5 +134,5 @@ class Lifecycle(ABC):
 
     def _call_on_loop(self, call: Callable[[], object]) -> None:
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and we with it
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and the task has ended
                 self._loop.call_soon_threadsafe(call)

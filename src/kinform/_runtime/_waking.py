@@ -1,4 +1,4 @@
-"""Waking a waiter, whatever loop and thread it waits on."""
+"""Wakes a waiting future from any thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def wake(waiter: asyncio.Future[None]) -> None:
     try:
         loop.call_soon_threadsafe(_finish, waiter)
     except RuntimeError:
-        # That loop has ended, and the waiter with it.
+        # The loop is closed, and the waiting task with it.
         return
 
 

@@ -1,4 +1,4 @@
-"""Verbs over types: what to ask a cluster, and what it answers."""
+"""The client: get, list, watch, create, update, patch and delete Kubernetes objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of an answer in; the object in it out, in the form that was asked for."""
+"""Decodes the object in a response."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T", bound=Handle)
 
 
 def read_answer(answer: Answer, form: type[T], *, what: str) -> T:
-    """The object that the answer to ``what`` holds.
+    """Decode the object in the response to ``what``.
 
     Raises:
-        DecodeError: It holds none, or one of another kind than ``form`` is for.
+        DecodeError: There is no object, or it is of another kind than ``form``.
     """
     try:
         record = answer.wire.read_object(answer.body)
@@ -33,7 +33,7 @@ def read_answer(answer: Answer, form: type[T], *, what: str) -> T:
 
 
 def says_done(answer: Answer) -> bool:
-    """Whether the answer is only that something was done, in a Status or in silence."""
+    """Whether the response only confirms success, with a Status or an empty body."""
     if not answer.body:
         return True
     try:
@@ -43,7 +43,7 @@ def says_done(answer: Answer) -> bool:
 
 
 def _right_form(gvk: GVK) -> str:
-    """How to ask for an answer of this kind."""
+    """Return a hint on how to request an object of this kind."""
     model = model_for(gvk)
     if model is None:
         return "pass form=Unstructured to read it"

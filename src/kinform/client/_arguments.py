@@ -1,4 +1,4 @@
-"""What a caller says in; the selectors, query parameters and bodies that say it to a server out."""
+"""Converts arguments of verbs to selectors, query parameters and request bodies."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PATCH_MEDIA_TYPES: Mapping[str, str] = {
 
 
 def as_label_selector(labels: Labels) -> LabelSelector:
-    """Whatever says it, checked here rather than by the server.
+    """Convert any accepted form to a label selector, and validate it before it is sent.
 
     Raises:
-        SelectorError: It is not legal.
+        SelectorError: The selector is invalid.
     """
     if isinstance(labels, str):
         return LabelSelector.parse(labels)
@@ -37,7 +37,7 @@ def as_label_selector(labels: Labels) -> LabelSelector:
 
 
 def as_field_selector(fields: Fields) -> FieldSelector:
-    """As ``as_label_selector``, for fields."""
+    """Like ``as_label_selector``, for fields."""
     if isinstance(fields, str):
         return FieldSelector.parse(fields)
     if isinstance(fields, FieldSelector):
@@ -61,7 +61,7 @@ def write_query(
     force: bool | None = None,
     dry_run: bool = False,
 ) -> dict[str, str]:
-    """The query parameters of a write."""
+    """Return the query parameters of a write."""
     query = {
         "fieldManager": field_manager,
         "fieldValidation": field_validation,
@@ -72,21 +72,21 @@ def write_query(
 
 
 def patch_media_type(type: PatchType) -> str:
-    """The content type of a patch.
+    """Return the content type of a patch.
 
     Raises:
-        ConfigError: There is no such patch.
+        ConfigError: The type does not exist.
     """
-    if type not in tuple(_PATCH_MEDIA_TYPES):  # by comparison, for not all that may come has a hash
+    if type not in tuple(_PATCH_MEDIA_TYPES):  # a tuple, because the value may be unhashable
         raise ConfigError(f"no patch is of type {type!r}; it is {', '.join(_PATCH_MEDIA_TYPES)}")
     return _PATCH_MEDIA_TYPES[type]
 
 
 def encode_patch(patch: Any, codec: Codec) -> bytes:
-    """The body of a patch. An object serves as well as a dict of its parts.
+    """Encode a patch, given as a dict, a list or an object.
 
     Raises:
-        EncodeError: Something in it cannot be written, or is not of the type that its model says.
+        EncodeError: A value cannot be encoded, or does not match its model.
     """
     return request_body(patch, codec) if isinstance(patch, Handle) else codec.encode(patch)
 
@@ -100,7 +100,7 @@ def encode_delete_options(
     uid: str = "",
     resource_version: str = "",
 ) -> bytes:
-    """The body of a delete."""
+    """Encode the body of a delete request."""
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if grace_period is not None:
         options["gracePeriodSeconds"] = grace_period

@@ -1,4 +1,4 @@
-"""The client of one cluster: every verb, for objects of any kind."""
+"""The client of one cluster, with all verbs for objects of any kind."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from kinform.errors import ConfigError, DecodeError, InvalidNameError
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.transport import AiohttpTransport, ClusterConfig, Request, Transport
 
-# An informer that is later than this on purpose is not what anybody wants.
+# A longer intentional delay is certainly a mistake.
 _LONGEST_LATENCY = 1.0
 
 
 class Client(Writing):
-    """Talks to one cluster. Safe for any number of concurrent calls on one event loop.
+    """A client of one cluster, for any number of concurrent calls on one event loop.
 
         async with kinform.Client.from_env() as client:
             pods = await client.list(Pod, namespace="default")
             things = await client.list(GVR("example.com", "v1", "things"))
 
-    A class gives objects of that class; a resource or a kind gives ``Unstructured`` ones.
-    ``client.metadata`` has the same verbs for metadata only.
+    Requests for a model class return objects of that class; requests for a resource or a kind
+    return ``Unstructured`` objects. ``client.metadata`` has the same verbs for metadata only.
 
     Args:
-        config: Where the cluster is and who is asking.
-        transport: Carries the requests instead of HTTP by aiohttp.
-        page_size: How many objects a list asks for at a time.
-        max_retries: How often a request is sent again when the answer says when (Retry-After, up
-            to a minute; who is told to wait longer gets the error).
-        max_body_size: The largest answer, and the longest line of a watch, in bytes.
-        timeout: Seconds for one request and its whole answer; for a watch until it is open.
-        wire_format: What to ask servers for. ``auto``: protobuf for typed objects and metadata,
-            where the server has it, and JSON for the rest; ``json`` for everything; ``protobuf``
-            also for ``Unstructured`` objects of kinds that have a model.
-        watch_latency: How many seconds a change may wait to be read together with those after it,
-            when hundreds a second come. With 0.004 each costs about half the CPU; 0 reads at once.
+        config: The address of the cluster and the credentials.
+        transport: Sends the requests, instead of HTTP through aiohttp.
+        page_size: The number of objects to request per page of a list.
+        max_retries: How often a request is retried if the response has a Retry-After of up to a
+            minute. With a longer one, the error is raised.
+        max_body_size: The maximum size in bytes of a response, and of a single watch event.
+        timeout: Seconds for a request with its complete response; for a watch, until it is open.
+        wire_format: The format to request. ``auto``: protobuf for typed objects and metadata if
+            the server supports it, otherwise JSON; ``json`` for everything; ``protobuf`` also for
+            ``Unstructured`` objects of kinds that have a model.
+        watch_latency: Seconds an event may wait to be read together with later ones, at hundreds
+            of events per second. With 0.004 an event costs about half the CPU; 0 disables it.
 
     Raises:
-        ConfigError: An option makes no sense.
+        ConfigError: An option is invalid.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class Client(Writing):
         self.metadata = MetadataVerbs(
             PartialObjectMetadata, exchange, discovery, negotiation, config.namespace, page_size
         )
-        """The same verbs, for metadata only: less to send, to hold and to watch."""
+        """The same verbs for metadata only, which saves bandwidth and memory."""
 
     @classmethod
     def from_env(cls, **options: Any) -> Self:
-        """For where the program runs: inside a cluster its service account, else the kubeconfig.
+        """Create a client from the environment: the service account of a pod, or the kubeconfig.
 
         Raises:
-            ConfigError: Neither is there, or one is wrong.
+            ConfigError: Neither exists, or it is invalid.
         """
         return cls(ClusterConfig.from_env(), **options)
 
@@ -101,30 +101,31 @@ class Client(Writing):
     def from_kubeconfig(
         cls, path: str | PathLike[str] | None = None, context: str | None = None, **options: Any
     ) -> Self:
-        """From a file, or ``KUBECONFIG``, or ``~/.kube/config``.
+        """Create a client from a file, or else from ``KUBECONFIG`` or ``~/.kube/config``.
 
         Raises:
-            ConfigError: The file, the context, or what they lead to is missing or wrong.
+            ConfigError: The file, the context or a file they refer to is missing or invalid.
         """
         return cls(ClusterConfig.from_kubeconfig(path, context), **options)
 
     @classmethod
     def in_cluster(cls, **options: Any) -> Self:
-        """With the service account of the pod that the program runs in.
+        """Create a client from the service account of the pod that the program runs in.
 
         Raises:
-            ConfigError: This is no pod.
+            ConfigError: The program does not run in a pod.
         """
         return cls(ClusterConfig.in_cluster(), **options)
 
     @classmethod
     def from_official(cls, source: object, **options: Any) -> Self:
-        """As the official client: from its ``ApiClient`` or ``Configuration``, also asyncio's.
+        """Create a client from an ``ApiClient`` or ``Configuration`` of the official client.
 
-        Its tokens stay in its care: its hook renews them for both.
+        Objects of the official asyncio client are accepted too. The official configuration keeps
+        managing its tokens: its refresh hook serves both clients.
 
         Raises:
-            ConfigError: It has a setting that kinform cannot do; names it.
+            ConfigError: A setting is not supported; the message names it.
         """
         from kinform.transport._official import official_config
 
@@ -142,7 +143,7 @@ class Client(Writing):
         await self.close()
 
     async def close(self) -> None:
-        """Drop all connections, those of open watches too. Idempotent."""
+        """Close all connections, including those of open watches. Idempotent."""
         await self.discovery.close()
         await self._transport.close()
 
@@ -150,7 +151,7 @@ class Client(Writing):
         return f"<Client of {self.config.server}>"
 
     async def server_version(self) -> dict[str, Any]:
-        """What ``/version`` says."""
+        """Return the document at ``/version``."""
         try:
             return self._codec.decode(await self.request("GET", "/version"))
         except DecodeError as error:
@@ -165,11 +166,11 @@ class Client(Writing):
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Any request, for what has no verb (a pod's log, ``/openapi/v3``); the answer's body.
+        """Send any request, such as for a pod's log or ``/openapi/v3``, and return the body.
 
         Raises:
-            InvalidNameError: The path is not one below the server's address.
-            ConfigError: The body is no bytes, or something else is not what it should be.
+            InvalidNameError: ``path`` is not an absolute path, or contains a query.
+            ConfigError: An argument has the wrong type.
         """
         for option, given, form, meant in (
             ("method", method, str, "text"),

@@ -1,4 +1,4 @@
-"""Bytes from a server in; a struct out, or an error that shows what came instead."""
+"""Decodes JSON from a server, with errors that show the beginning of invalid input."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SHOWN = 60
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes, *, problem: str) -> T:
-    """What ``decoder`` makes of ``body``.
+    """Decode ``body`` with ``decoder``.
 
     Raises:
-        DecodeError: It makes nothing of it; the message starts with ``problem``.
+        DecodeError: The body is invalid; the message starts with ``problem``.
     """
     try:
         return decoder.decode(body)

@@ -1,4 +1,4 @@
-"""What the server says it has, kept, and asked again when something is missing from it."""
+"""Discovery: the resources of a server, cached, and refreshed when one is missing."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ Name = TypeVar("Name", GVR, GVK)
 
 
 class Discovery:
-    """Kind ↔ resource ↔ scope, for everything the server has.
+    """Maps kinds to resources and scopes, for all resources of the server.
 
-    Read on first use, in one request per root where the server aggregates, else group by
-    group. Looked up from memory after that; a miss reads it again, once, for a CRD may be new.
+    Read at first use, with one request per API root if the server supports aggregated discovery,
+    otherwise with one per group-version. Then served from memory; a miss triggers one refresh,
+    since a CRD may be new.
     """
 
     def __init__(self, exchange: Exchange) -> None:
@@ -56,20 +57,20 @@ class Discovery:
         self._closed = False
 
     async def resources(self) -> tuple[ApiResource, ...]:
-        """Everything the server has, in its own order of preference.
+        """Return all resources, in the server's order of preference.
 
         Raises:
-            DiscoveryError: It could not be read.
+            DiscoveryError: Discovery failed.
         """
         if not self._read_once:
             await self.refresh()
         return tuple(self._resources.values())
 
     async def for_resource(self, gvr: GVR) -> ApiResource:
-        """Kind, scope and verbs of a resource.
+        """Return the kind, scope and verbs of a resource.
 
         Raises:
-            NoMatchError: The server has no such resource; the message suggests near ones.
+            NoMatchError: The resource does not exist; the message suggests similar ones.
         """
         if not isinstance(gvr, GVR):
             raise InvalidNameError(f"{gvr!r} is no GVR; GVR.parse('apps/v1/deployments') makes one")
@@ -80,10 +81,10 @@ class Discovery:
         return found
 
     async def for_kind(self, gvk: GVK) -> ApiResource:
-        """The resource whose objects are of this kind.
+        """Return the resource of a kind.
 
         Raises:
-            NoMatchError: The server has no such kind; the message suggests near ones.
+            NoMatchError: The kind does not exist; the message suggests similar ones.
         """
         if not isinstance(gvk, GVK):
             raise InvalidNameError(f"{gvk!r} is no GVK; GVK('apps', 'v1', 'Deployment') is one")
@@ -100,16 +101,16 @@ class Discovery:
             joined = self._reading is not None
             await self.refresh()
             if joined and name not in known():
-                # A reading that began before us may have missed what was new before us.
+                # The joined refresh may have started before the resource was created.
                 await self.refresh()
         return known().get(name)
 
     async def refresh(self) -> None:
-        """Ask the server again. Concurrent callers share one reading.
+        """Read discovery again. Concurrent callers share one refresh.
 
         Raises:
-            DiscoveryError: The server did not answer with it; what was known before stays.
-            TransportError: The server did not answer; what was known before stays.
+            DiscoveryError: The response is not valid discovery; the cached resources are kept.
+            TransportError: The server did not respond; the cached resources are kept.
         """
         if self._closed:
             raise StateError("the client is closed")
@@ -118,7 +119,7 @@ class Discovery:
             self._reading.add_done_callback(self._reading_done)
         reading = self._reading
         try:
-            # One caller's cancellation must not cancel the others' reading.
+            # Cancelling one caller must not cancel the refresh for the others.
             await asyncio.shield(reading)
         except asyncio.CancelledError:
             if reading.cancelled() and not _is_being_cancelled():
@@ -128,10 +129,10 @@ class Discovery:
     def _reading_done(self, reading: asyncio.Future[None]) -> None:
         self._reading = None
         if not reading.cancelled():
-            reading.exception()  # every waiter may be gone; it is not lost, the next one asks again
+            reading.exception()  # mark as retrieved: there may be no caller left to raise it in
 
     async def close(self) -> None:
-        """Stop reading; callers that wait for it get a StateError. Idempotent."""
+        """Stop reading; waiting callers get a StateError. Idempotent."""
         self._closed = True
         if self._reading is not None:
             self._reading.cancel()
@@ -154,7 +155,7 @@ class Discovery:
         self._read_once = True
 
     async def _read_root(self, path: str, root: _Root) -> bool:
-        """Whether there is such a root: a server of extensions alone has no ``/api``."""
+        """Read one root; return false if it does not exist: extension servers have no ``/api``."""
         headers = {"Accept": f"{AGGREGATED},application/json"}
         if root.etag:
             headers["If-None-Match"] = root.etag
@@ -176,7 +177,7 @@ class Discovery:
     async def _read_group_versions(
         self, group_versions: Iterable[tuple[str, str]]
     ) -> list[ApiResource]:
-        """The old way: one request a group-version. A failing one must not hide the others."""
+        """Read legacy discovery, by group-version. One failure must not hide the others."""
         found: list[ApiResource] = []
         failures: list[KinformError] = []
         wanted = list(group_versions)
@@ -199,7 +200,7 @@ class Discovery:
 
 
 class _Root(msgspec.Struct):
-    """What one of the two roots of the API said last."""
+    """The last response of one of the two API roots."""
 
     resources: list[ApiResource] = []
     etag: str = ""

@@ -1,4 +1,4 @@
-"""Discovery documents in, aggregated or one per group-version; resources out."""
+"""Parses discovery documents, aggregated or legacy, into resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 class _Struct(msgspec.Struct, gc=False, rename="camel"):
-    """Go writes an empty list as null wherever it was not told to leave it out."""
+    """Base class; lists may be null, because Go encodes an empty list so without omitempty."""
 
 
 class _Meta(_Struct):
@@ -61,10 +61,10 @@ class _GroupDiscoveryList(_Struct):
 
 
 def parse_aggregated(body: bytes, *, known: Iterable[ApiResource]) -> list[ApiResource] | None:
-    """The resources of an aggregated document; ``None`` if the server answered the old form.
+    """Return the resources of an aggregated document; ``None`` if the document is a legacy one.
 
-    A version marked stale is one whose server does not answer just now. It is not gone, so
-    what was ``known`` of it stays.
+    The API server of a version marked as stale does not respond currently. Its resources still
+    exist, so the ``known`` ones are kept.
     """
     if _decode(body, _ResponseKind).kind != "APIGroupDiscoveryList":
         return None
@@ -82,7 +82,7 @@ def parse_aggregated(body: bytes, *, known: Iterable[ApiResource]) -> list[ApiRe
 
 def _from_aggregated(group_version: tuple[str, str], entry: _Resource) -> _Description | None:
     if entry.response_kind is None or not entry.response_kind.kind:
-        return None  # only a parent of subresources, with no objects of its own
+        return None  # only a parent of subresources, without objects of its own
     return _Description(
         (*group_version, entry.resource),
         entry.response_kind.kind,
@@ -109,7 +109,7 @@ class _Roots(_Struct):
 
 
 def parse_group_versions(body: bytes) -> list[tuple[str, str]]:
-    """Group and version of everything that an ``APIVersions`` or ``APIGroupList`` names."""
+    """Return the groups and versions in an ``APIVersions`` or ``APIGroupList``."""
     roots = _decode(body, _Roots)
     named = [entry.group_version for group in roots.groups or () for entry in group.versions or ()]
     try:
@@ -135,7 +135,7 @@ class _ResourceList(_Struct):
 
 
 def parse_resource_list(group: str, version: str, body: bytes) -> list[ApiResource]:
-    """The resources of an ``APIResourceList``, their subresources gathered below them."""
+    """Return the resources of an ``APIResourceList``, with their subresources."""
     entries = _decode(body, _ResourceList).resources or []
     below: dict[str, list[str]] = {}
     for entry in entries:
@@ -159,7 +159,7 @@ def parse_resource_list(group: str, version: str, body: bytes) -> list[ApiResour
 
 
 class _Description(NamedTuple):
-    """What both forms of a document say of a resource."""
+    """The description of a resource, common to both kinds of documents."""
 
     gvr: tuple[str, str, str]
     kind: str
@@ -172,7 +172,7 @@ class _Description(NamedTuple):
 
 
 def _legal(descriptions: Iterable[_Description | None]) -> list[ApiResource]:
-    """The resources, without those whose names no client could use: one must not hide the rest."""
+    """Return the resources, without those with invalid names: one must not hide the others."""
     found: list[ApiResource] = []
     for described in descriptions:
         if described is None:

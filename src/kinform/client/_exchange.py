@@ -1,4 +1,4 @@
-"""One request in; a good answer, or the exception for a bad one, out. Waits when told to."""
+"""Sends requests, retries them after Retry-After, and raises refusals as exceptions."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from kinform.transport import Request, Response, Transport
 
 logger = logging.getLogger("kinform.client")
 
-# A refusal is a page at most; whatever is behind it is not worth holding.
+# An error response is small; anything beyond this size is not read.
 _LONGEST_REFUSAL = 1 << 20
-# Who is told to come back later than this is better told so than kept waiting.
+# For a longer Retry-After, raising the error is more useful than waiting.
 _LONGEST_WAIT = 60.0
 
 
 class Exchange:
-    """What every verb does with the transport: retry when the server says when, and read.
+    """Sends requests through the transport, retries them after Retry-After, and reads responses.
 
     Args:
-        max_retries: How often a request is sent again after an answer that says when.
-        max_body_size: The largest body, and the longest line of a watch, that is accepted.
-        timeout: Seconds for one request and its whole answer; for a watch until it is open.
+        max_retries: How often a request is retried after a response with Retry-After.
+        max_body_size: The maximum size in bytes of a response, and of a single watch event.
+        timeout: Seconds for a request with its complete response; for a watch, until it is open.
 
     Attributes:
-        reachability: What the informers of this client know together about its server.
+        reachability: The connection state of the server, shared by all informers of this client.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Exchange:
         self.reachability = Reachability()
 
     async def fetch(self, request: Request, *, retry: bool = True) -> tuple[Response, bytes]:
-        """The answer and its whole body.
+        """Send a request and return the response with its complete body.
 
-        Without ``retry`` an answer that says when to come back is raised like any other refusal.
+        With ``retry=False``, a response with Retry-After is raised like any other refusal.
 
         Raises:
-            ApiError: The server refused.
-            TruncatedResponseError: The answer broke off before its end.
-            TransportError: No answer.
+            ApiError: The server refused the request.
+            TruncatedResponseError: The response ended too early.
+            TransportError: The server did not respond.
         """
         request = msgspec.structs.replace(request, total_timeout=self._timeout)
         response = await self.open(request, retry=retry)
@@ -70,11 +70,11 @@ class Exchange:
             await response.close()
 
     async def open(self, request: Request, *, retry: bool = True) -> Response:
-        """The answer with its body still on the wire. The caller closes it; ``retry`` as above.
+        """Send a request and return the response before its body. The caller closes it.
 
         Raises:
-            ApiError: The server refused.
-            TransportError: No answer.
+            ApiError: The server refused the request.
+            TransportError: The server did not respond.
         """
         retries = 0
         max_retries = self._max_retries if retry else 0
@@ -92,7 +92,7 @@ class Exchange:
 
     async def _attempt(self, request: Request) -> Response:
         try:
-            # The transport minds the time of a whole answer; a watch has one only until it is open.
+            # The transport limits the time of a whole response; this one only limits the opening.
             async with asyncio.timeout(self._timeout):
                 response = await self._transport.send(request)
                 if response.status < 300 or response.status == 304:
@@ -107,10 +107,10 @@ class Exchange:
 async def _read_refusal(request: Request, response: Response) -> ApiError:
     cause: TransportError | None = None
     try:
-        # To its end, so that the connection can serve again.
+        # Read to the end, so that the connection can be reused.
         body = await response.read(_LONGEST_REFUSAL)
     except TransportError as error:
-        # The status alone is an answer, whatever became of its body.
+        # The status code alone is sufficient.
         body, cause = b"", error
     finally:
         await response.close()
@@ -121,7 +121,7 @@ async def _read_refusal(request: Request, response: Response) -> ApiError:
 
 
 def _wait_asked_for(refusal: ApiError) -> float | None:
-    """Seconds, if this answer is one to be asked for again after a while."""
+    """Return the seconds to wait if this response may be retried."""
     if refusal.code != 429 and refusal.code < 500:
         return None
     wait = refusal.retry_after

@@ -1,4 +1,4 @@
-"""A line of a watch in; the event that it is out, scanned once."""
+"""Decodes the lines of a watch to events, in a single scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinform.objects import Codec, Record
 
 
 class EventType(StrEnum):
-    """What a watch says happened."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -23,13 +23,14 @@ class EventType(StrEnum):
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One event as it came. Exactly one of ``record`` and ``error`` is there.
+    """One watch event as received. Exactly one of ``record`` and ``error`` is set.
 
     Attributes:
-        type: What happened.
+        type: The type of the event.
         record: The object.
-        error: The server's refusal if the type is ERROR, or why the object does not decode.
-        payload: The object's bytes if it does not decode, so that nothing is lost.
+        error: The refusal of the server if the type is ERROR, or the reason why the object cannot
+            be decoded.
+        payload: The bytes of an object that cannot be decoded.
     """
 
     type: EventType
@@ -38,11 +39,11 @@ class Frame(msgspec.Struct, frozen=True):
     payload: bytes = b""
 
 
-# Those that have an object, the most frequent ones first.
+# The types with an object, most frequent first.
 _OBJECT_EVENTS = (EventType.MODIFIED, EventType.ADDED, EventType.DELETED, EventType.BOOKMARK)
 
 EVENT_SHAPES = (Record, Frame, _OBJECT_EVENTS)
-"""What compiled code makes of an event."""
+"""The types that compiled code creates for an event."""
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -52,19 +53,19 @@ class _Event(msgspec.Struct, gc=False):
 
 _event_decoder = msgspec.json.Decoder(_Event)
 
-# Servers write every event with this very prefix, so the object is a slice of the line and one
-# scan (of its head) does for both. Whatever looks different takes the general path.
+# Servers start every event with exactly this prefix, so the object is a slice of the line and one
+# scan (of its head) is enough. Any other line takes the general path.
 _PREFIXES = tuple((b'{"type":"%s","object":' % kind.encode(), kind) for kind in _OBJECT_EVENTS)
 
 
 class FrameDecoder:
-    """Lines in, frames out."""
+    """Decodes lines to frames."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
 
     def decode(self, line: bytes) -> Frame:
-        """One event. A line that is none at all comes out as an ERROR frame with a DecodeError."""
+        """Decode one event. An invalid line becomes an ERROR frame with a DecodeError."""
         for prefix, kind in _PREFIXES:
             if line.startswith(prefix) and line.endswith(b"}"):
                 try:

@@ -1,4 +1,4 @@
-"""Answers in JSON in; records, lists, events and statuses out."""
+"""The JSON wire format: decodes objects, lists, events and statuses."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _read_envelope = envelope_decoder.decode
 
 
 class JsonWire:
-    """Answers in JSON."""
+    """Decodes JSON responses."""
 
     def read_object(self, body: bytes) -> Record:
         return Record.read(body, JSON)
 
     def read_list(self, body: bytes, what: str) -> Envelope:
         found = decode(_list_decoder, body, problem=f"{what}: the answer is not a list")
-        # Not by its name: who makes a CRD may call its lists as they like.
+        # Do not check the kind: a CRD may name its list kind freely.
         if found.items is msgspec.UNSET:
             raise DecodeError(
                 f"{what}: the answer is a {found.kind or 'thing of no kind'}, not a list"
@@ -63,19 +63,19 @@ class JsonWire:
 
 
 class _JsonFraming:
-    """Each event is a line; only ``\\n`` ends one.
+    """Splits a stream into lines, one per event; only ``\\n`` ends a line.
 
-    (``str.splitlines`` would also split at U+0085, which is legal inside a JSON string and which
-    servers send as it is.)
+    (``str.splitlines`` would also split at U+0085, which is valid inside a JSON string and which
+    servers do not escape.)
     """
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        # Pieces of a long line are kept apart and joined once: no quadratic growth.
+        # Pieces of a long line are joined once, to avoid quadratic growth.
         self._pieces: list[bytes] = []
         self._size = 0
         self._decode_line = FrameDecoder(JSON).decode
-        # A stream is of one kind, said again with each event.
+        # All events of a stream have the same kind.
         self._kind: tuple[str, str, GVK] | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
@@ -96,7 +96,7 @@ class _JsonFraming:
                     chunk, start, self._longest, _read_envelope, *self._kind, JSON, EVENT_SHAPES
                 )
                 frames += usual
-            # `find` leaps to the next end where `split` looks at every byte
+            # `find` skips to the next end of line, `split` examines every byte
             # (benchmarks/run.py --only ingest).
             end = chunk.find(b"\n", start)
             if end < 0:

@@ -1,7 +1,6 @@
-"""The keywords of each verb, once, for all who declare it: in every form, with and without await.
+"""The keyword arguments of each verb, shared by typed and untyped, async and blocking verbs.
 
-What they mean is said at the verbs themselves: ``Verbs`` for those that read, ``Client`` for those
-that write.
+They are documented at the verbs: ``Verbs`` for reading, ``Client`` for writing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The body of a list in; its records, cut out of it and headed, out."""
+"""Splits the body of a list response into records."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
 
-# Between slices the loop serves others: a list of 10 000 objects must not stall every watch.
+# The loop runs other tasks between slices: a list of 10 000 objects must not stall watches.
 _SLICE = 256
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """An item of a list that could not be read, kept so that it can be reported."""
+    """An item of a list that could not be decoded, kept for reporting."""
 
     payload: bytes
     error: DecodeError
 
 
 class ObjectList(Sequence[T], Generic[T]):
-    """Objects as of one resource version, or one page of them. Handles are made as you read.
+    """A list of objects, or one page of it, at one resource version. Creates handles on access.
 
     Attributes:
-        records: The objects at rest.
-        resource_version: What the list is as of; start a watch here.
-        continue_token: Where the next page starts; empty if this is the last one.
-        remaining_item_count: The server's estimate of what is left; ``None`` if it gives none.
-        undecodable: Items that could not be read.
+        records: The encoded objects.
+        resource_version: The version of the list; start a watch from it.
+        continue_token: The token for the next page; empty if this is the last one.
+        remaining_item_count: The server's estimate of remaining items; ``None`` if not given.
+        undecodable: Items that could not be decoded.
     """
 
     __slots__ = (
@@ -86,10 +86,10 @@ class ObjectList(Sequence[T], Generic[T]):
 async def read_list(
     body: bytes, wire: Wire, form: type[T], *, what: str, only_metadata: bool = False
 ) -> ObjectList[T]:
-    """Cut a list into records, yielding to the loop in between.
+    """Split a list into records, yielding to the loop in between.
 
     Raises:
-        DecodeError: The body is no list. A single bad item does not raise; it is ``undecodable``.
+        DecodeError: The body is not a list. An invalid item is added to ``undecodable`` instead.
     """
     found = wire.read_list(body, what)
     codec, item_gvk = found.codec, found.item_gvk

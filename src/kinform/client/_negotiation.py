@@ -1,8 +1,8 @@
-"""What is asked for, and in which form of objects, in; what to accept out.
+"""Content negotiation: chooses the Accept header of a request.
 
-Servers give every built-in kind as protobuf, which costs them and us a fraction of JSON; what they
-cannot give so, they give as JSON, for both are accepted. Who answered JSON once is not asked for
-anything else again.
+Servers offer built-in kinds as protobuf, at a fraction of the cost of JSON for both sides. Requests
+accept JSON too, so anything else is sent as JSON. A resource that was once sent as JSON is
+requested as JSON from then on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kinform.models import model_for
 from kinform.objects import Handle, PartialObjectMetadata, TypedObject
 
 WireFormat = Literal["auto", "json", "protobuf"]
-"""What a client asks for. ``auto`` is protobuf for typed objects and for metadata, else JSON."""
+"""The format to request. ``auto``: protobuf for typed objects and metadata, otherwise JSON."""
 
 JSON_TYPE = "application/json"
 _METADATA = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -25,10 +25,10 @@ _METADATA_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class Negotiation:
-    """Knows what to ask for, and learns from answers. Shared by all verbs of a client.
+    """Chooses formats and learns from responses. Shared by all verbs of a client.
 
     Raises:
-        ConfigError: There is no such format.
+        ConfigError: The format does not exist.
     """
 
     def __init__(self, wire_format: WireFormat) -> None:
@@ -42,18 +42,18 @@ class Negotiation:
     def accept(
         self, form: type[Handle], resource: Resource | None, *, listing: bool, writing: bool
     ) -> str:
-        """The header that asks for objects in this form. Who writes JSON is answered in JSON."""
+        """Return the Accept header for this form. Writes are sent and answered in JSON."""
         forms = [JSON_TYPE]
         if not writing and self._asks_for_protobuf(form, resource):
             forms.insert(0, PROTOBUF)
         if not issubclass(form, PartialObjectMetadata):
             return ",".join(forms)
         suffix = _METADATA_LIST if listing else _METADATA
-        # A server that knows no metadata form gives the whole object, which is pruned here.
+        # A server without metadata support sends the whole object, which is stripped here.
         return ",".join([*(f"{each}{suffix}" for each in forms), JSON_TYPE])
 
     def learn(self, resource: Resource | None, content_type: str) -> None:
-        """An answer to a request that accepted both has come."""
+        """Learn from the response to a request that accepted both formats."""
         if resource is not None and "json" in content_type:
             self._only_json.add(resource)
 
@@ -65,14 +65,14 @@ class Negotiation:
         gvk = _kind_of(form, resource, any_form=self._wire_format == "protobuf")
         if gvk is None:
             return False
-        # Loaded when first needed: a program that only ever reads JSON never pays for it.
+        # Imported on first use, so that programs that only use JSON do not load it.
         from kinform.protobuf import codec_for
 
         return codec_for(gvk) is not None
 
 
 def _kind_of(form: type[Handle], resource: Resource | None, *, any_form: bool) -> GVK | None:
-    """The kind that is asked for, if its model is known and its form may be had as protobuf."""
+    """Return the kind, if its model is known and protobuf is allowed for this form."""
     if issubclass(form, TypedObject):
         return form.class_gvk
     if not any_form or resource is None:

@@ -1,4 +1,4 @@
-"""A resource, a namespace and a name in; the path of a request out."""
+"""Builds request paths from resources, namespaces and names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def group_version_path(group: str, version: str) -> str:
 def resource_path(
     gvr: GVR, *, namespace: str = "", name: str | None = None, subresource: str = ""
 ) -> str:
-    """The path of a collection, an object or a subresource.
+    """Return the path of a collection, an object or a subresource.
 
     Raises:
-        InvalidNameError: A name that would lead to another path: empty, ``..``, or with a slash;
-            or one that is no text.
+        InvalidNameError: A name is not a string, or would change the path: empty, ``..``, or
+            containing a slash.
     """
     path = group_version_path(gvr.group, gvr.version)
     if namespace:
@@ -43,7 +43,7 @@ def _segment(name: object, what: str) -> str:
 
 
 def _text(name: object, what: str) -> str:
-    """The same: callers are not all type-checked."""
+    """Return the name if it is a string; callers may be untyped."""
     if not isinstance(name, str):
         raise InvalidNameError(f"{name!r} cannot be the {what}: it is no text")
     return name

@@ -1,4 +1,4 @@
-"""Answers in protobuf in; records, lists, events and statuses out."""
+"""The protobuf wire format: decodes objects, lists, events and statuses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPES: dict[str, EventType] = {str(each): each for each in EventType}
 
 
 class ProtobufWire:
-    """Answers in protobuf."""
+    """Decodes protobuf responses."""
 
     def read_object(self, body: bytes) -> Record:
         found = unwrap(body)
@@ -63,20 +63,20 @@ class ProtobufWire:
 
 
 class _ProtobufFraming:
-    """Each event has its length in front, in four bytes."""
+    """Splits a stream into events, each preceded by its length in four bytes."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
         self._needed = _LENGTH
-        # A stream is of one kind, said again with each event. It is parsed once.
+        # All events of a stream have the same kind, so it is parsed once.
         self._kind: tuple[bytes, GVK, ProtobufCodec] | None = None
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
         start, end = 0, len(chunk)
-        # Pieces of an event are kept apart and joined once, with no more than belongs to it.
+        # Pieces of an event are joined once, and contain only bytes of that event.
         while self._pieces and start < end:
             piece = chunk[start : start + self._needed - self._size]
             start += len(piece)
@@ -90,7 +90,7 @@ class _ProtobufFraming:
         return frames
 
     def _take(self, data: bytes, start: int, frames: list[Frame]) -> int:
-        """Put all that are complete to the others; returns where the rest begins."""
+        """Append all complete events to ``frames``, and return the position after them."""
         end = len(data)
         while end - start >= _LENGTH:
             if self._kind is not None and self._kind[2].has_objects:
@@ -112,7 +112,7 @@ class _ProtobufFraming:
         return start
 
     def _take_joined(self, frames: list[Frame]) -> None:
-        """So much was needed to go on: a length, or a whole event."""
+        """Process the joined pieces, which contain a length or a whole event."""
         data = b"".join(self._pieces)
         if self._take(data, 0, frames):
             self._pieces, self._size, self._needed = [], 0, _LENGTH
@@ -129,7 +129,7 @@ class _ProtobufFraming:
         return []
 
     def _decode(self, frame: bytes) -> Frame:
-        """One event. What is none at all comes out as an ERROR frame with a DecodeError."""
+        """Decode one event. Invalid bytes become an ERROR frame with a DecodeError."""
         try:
             said, type_meta, raw = read_event(frame)
         except DecodeError as error:

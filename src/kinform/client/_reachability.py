@@ -1,8 +1,8 @@
-"""What all informers of one client know about whether their server can be reached.
+"""The connection state of one server, shared by all informers of a client.
 
-Each informer has connections of its own, and after an outage each would find out by itself that
-the server is back. Here the first one that gets an answer wakes the others, and none of them
-opens its connection at the same instant as all the rest.
+Each informer has its own connections, and after an outage each would have to discover separately
+that the server is back. Instead, the first one that receives a response wakes the others, and
+their reconnects are spread over time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Protocol
 
 from kinform.transport import TokenBucket
 
-# Connections that may be opened at once, and how many a second after that: a hundred informers
-# that lost their connections together have new ones within half a second.
+# The number of connections that may be opened at once, and per second after that: a hundred
+# informers that lost their connections together reconnect within half a second.
 _BURST = 20
 _OPENINGS_PER_SECOND = 200.0
-# From this many waiting informers on, each waits longer, so that together they try no more often.
+# With more waiting informers, each waits longer, so that the total rate stays the same.
 _TRYING_TOGETHER = 10
-# Woken informers come back over this time each, and over a second at most.
+# Woken informers reconnect over this time per informer, and over a second at most.
 _SPREAD_PER_INFORMER = 0.01
 _LONGEST_SPREAD = 1.0
 
@@ -29,16 +29,16 @@ class Stream(Protocol):
 
     @property
     def heard_at(self) -> float:
-        """When something came last, by the loop's clock."""
+        """The loop time at which data was last received."""
         ...
 
     def doubt(self) -> None:
-        """Take the connection for dead if nothing came meanwhile."""
+        """Treat the connection as dead if nothing was received in the meantime."""
         ...
 
 
 class Reachability:
-    """Shared by the informers of one client; belongs to one event loop."""
+    """The state shared by the informers of one client. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._openings = TokenBucket(qps=_OPENINGS_PER_SECOND, burst=_BURST)
@@ -47,22 +47,22 @@ class Reachability:
 
     @property
     def waiting(self) -> int:
-        """How many informers wait for the server to answer again."""
+        """The number of informers that wait for the server to respond again."""
         return len(self._waiting)
 
     async def admit(self) -> None:
-        """Return when the next connection may be opened."""
+        """Wait until the next connection may be opened."""
         await self._openings.acquire()
 
     def stretch(self, delay: float) -> float:
-        """The delay for one more informer beside those that wait already."""
+        """Return the delay for one more informer besides those that already wait."""
         return delay * max(1.0, (len(self._waiting) + 1) / _TRYING_TOGETHER)
 
     async def wait(self, delay: float) -> bool:
-        """Sleep for ``delay`` seconds, or until the server has answered another informer.
+        """Sleep for ``delay`` seconds, or until the server responds to another informer.
 
         Returns:
-            Whether it was the answer that ended the wait.
+            Whether a response ended the wait.
         """
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
@@ -75,7 +75,7 @@ class Reachability:
             self._waiting.discard(waiter)
 
     def answered(self) -> None:
-        """The server answered: wake the informers that wait, one after the other."""
+        """Note a response of the server, and wake the waiting informers one after the other."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, set()
@@ -83,15 +83,15 @@ class Reachability:
             waiter.get_loop().call_later(_spread(len(waiting)), _resolve, waiter, True)
 
     def add_stream(self, stream: Stream) -> None:
-        """A watch is open."""
+        """Register an open watch."""
         self._streams.add(stream)
 
     def remove_stream(self, stream: Stream) -> None:
-        """A watch is closed. Idempotent."""
+        """Unregister a watch. Idempotent."""
         self._streams.discard(stream)
 
     def doubt_streams(self, *, silent_since: float) -> None:
-        """A connection was found dead that had given no sign of it; so may be these others."""
+        """Check the other silent connections, after one was found dead without an error."""
         silent = [each for each in self._streams if each.heard_at < silent_since]
         loop = asyncio.get_running_loop()
         for stream in silent:

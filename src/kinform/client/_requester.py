@@ -1,4 +1,4 @@
-"""A request for objects in one form in; the server's answer out, in that form or a fuller one."""
+"""Sends requests for objects of one form and returns the encoded responses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kinform.transport import Request, Response
 
 
 class Answer(NamedTuple):
-    """The body of an answer, and how to read it."""
+    """The body of a response and its wire format."""
 
     body: bytes
     wire: Wire
 
 
 class Requester:
-    """Asks for whole objects or for their metadata, and explains what is not there."""
+    """Requests whole objects or metadata, and explains why a resource was not found."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class Requester:
         listing: bool = False,
         retry: bool = True,
     ) -> Answer:
-        """The answer. Reads may come in either form; writes go and come in JSON.
+        """Send a request. Reads may return JSON or protobuf; writes use JSON.
 
         Raises:
-            ApiError: The server refused.
-            NoMatchError: It has no such resource, or not there.
-            DecodeError: The answer is neither JSON nor protobuf.
+            ApiError: The server refused the request.
+            NoMatchError: The resource does not exist, or not in this scope.
+            DecodeError: The response is neither JSON nor protobuf.
         """
         headers = {"Accept": self._accept(method, resource, listing)}
         if body is not None:
@@ -94,7 +94,7 @@ class Requester:
     async def open_watch(
         self, path: str, options: ListOptions, resource: Resource, *, retry: bool = True
     ) -> Response:
-        """A stream of events that has begun; the caller closes it. Raises as ``ask`` does."""
+        """Open a stream of events; the caller closes it. Raises the same errors as ``ask``."""
         query = {"watch": "true", **options.to_query()}
         headers = {"Accept": self._accept("GET", resource, listing=False)}
         request = Request("GET", path, query, headers, is_stream=True)
@@ -125,5 +125,5 @@ class Requester:
 
 
 def _asking_for_all(request: Request) -> Request:
-    """For a server that knows no metadata form; what it sends instead is pruned here."""
+    """Request whole objects, for servers without metadata support; they are stripped here."""
     return msgspec.structs.replace(request, headers={**request.headers, "Accept": JSON_TYPE})

@@ -1,4 +1,4 @@
-"""A resource, kind or name as the caller says it in; the path that leads to it out."""
+"""Resolves resources, kinds and model classes to request paths."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from kinform.errors import InvalidNameError, KinformError, NoMatchError, NotFoun
 from kinform.objects import Handle, TypedObject
 
 Resource = GVR | GVK | ApiResource
-"""How a verb is told what to work on: by resource, by kind, or by what discovery gave."""
+"""The resource argument of a verb: a GVR, a GVK, or a resource from discovery."""
 
 ResourceOrModel = Resource | type[TypedObject]
-"""The same, or by the class of its objects."""
+"""A resource as above, or a model class."""
 
 
 class Resolver:
-    """Knows where things are. ``namespace`` is where they are if nobody says."""
+    """Finds the paths of resources and objects. ``namespace`` is the default namespace."""
 
     def __init__(self, discovery: Discovery, namespace: str) -> None:
         self._discovery = discovery
         self._namespace = namespace
 
     async def resolve(self, resource: Resource) -> ApiResource:
-        """What the server says of it.
+        """Return the resource as described by the server.
 
         Raises:
-            NoMatchError: The server has no such thing.
+            NoMatchError: The resource does not exist.
         """
-        resource = place_of(resource)  # typed verbs have done that; whoever else is as welcome
+        resource = place_of(resource)  # a no-op for typed verbs; other callers may pass a class
         if isinstance(resource, ApiResource):
             return resource
         if isinstance(resource, GVR):
@@ -38,17 +38,17 @@ class Resolver:
     async def resolve_body(
         self, obj: Handle, resource: Resource | None, subresource: str
     ) -> ApiResource:
-        """Where an object is to be sent: to its own kind's resource, unless the caller says.
+        """Return the resource to send an object to; by default, the resource of its kind.
 
         Raises:
-            NoMatchError: The server has no such kind, or the kind no resource of its own.
+            NoMatchError: The kind does not exist on the server, or has no resource.
         """
         if resource is not None:
             return await self.resolve(resource)
         if isinstance(obj, TypedObject):
             if obj.resource is None:
                 raise _body_of_many(obj, subresource)
-            return obj.resource  # it knows; if the server does not, its 404 is explained
+            return obj.resource  # without discovery; if it is wrong, the 404 is explained
         try:
             return await self.resolve(obj.gvk)
         except NoMatchError as error:
@@ -57,8 +57,8 @@ class Resolver:
             raise _body_of_many(obj, subresource) from error
 
     async def collection_path(self, resource: Resource, namespace: str | None) -> str:
-        """The path of all objects, of one namespace or of all."""
-        # A GVR is a path already; whether it exists and has namespaces, the server says soon.
+        """Return the path of a collection, in one namespace or in all."""
+        # A GVR needs no discovery: the server reports if it does not exist or has no namespaces.
         if isinstance(resource, GVR):
             return resource_path(resource, namespace=namespace or "")
         found = await self.resolve(resource)
@@ -69,9 +69,9 @@ class Resolver:
     async def object_path(
         self, resource: Resource, name: str, namespace: str | None, subresource: str = ""
     ) -> str:
-        """The path of one object, or of a subresource of it."""
-        given: object = name  # callers are not all type-checked
-        if given is None:  # the path would be that of all objects: a delete would be of them all
+        """Return the path of an object or of one of its subresources."""
+        given: object = name  # callers may be untyped
+        if given is None:  # the path of the whole collection, which a delete would empty
             raise InvalidNameError(f"which object of {shown(resource)}? its name is None")
         if isinstance(resource, GVR) and namespace:
             return resource_path(resource, namespace=namespace, name=name, subresource=subresource)
@@ -80,7 +80,7 @@ class Resolver:
         return resource_path(found.gvr, namespace=home, name=name, subresource=subresource)
 
     def home(self, resource: ApiResource, namespace: str | None, own: str = "") -> str:
-        """The namespace of an object: the caller's word, its own, or the one to use if neither."""
+        """Return the namespace: the explicit one, the object's own, or the default."""
         if resource.namespaced:
             return namespace or own or self._namespace
         if namespace:
@@ -90,7 +90,7 @@ class Resolver:
     async def explain_not_found(
         self, resource: Resource | None, path: str, error: NotFoundError
     ) -> None:
-        """A 404 that names no object means the resource itself; say which ones there are.
+        """Explain a 404 that names no object, which means that the resource was not found.
 
         Raises:
             NoMatchError: Discovery does not have the resource either, or not in namespaces.
@@ -98,27 +98,27 @@ class Resolver:
         if error.details.get("name") or resource is None:
             return
         try:
-            await self._discovery.refresh()  # what we know of it may be what is wrong
-            # A class, or what an older discovery gave, says more than this server may have.
+            await self._discovery.refresh()  # the cached entry may be outdated
+            # Look up by name: a model or an older discovery may differ from this server.
             asked = resource.gvr if isinstance(resource, ApiResource) else resource
             found = await self.resolve(asked)
         except NoMatchError as no_match:
             raise no_match from error
         except KinformError:
-            return  # the 404 says more than why it cannot be explained
+            return  # the original 404 is more useful than this error
         if not found.namespaced and not path.startswith(resource_path(found.gvr)):
             raise _not_in_namespaces(found) from error
 
 
 def place_of(resource: ResourceOrModel) -> Resource:
-    """Where the objects of a class are found. What is no class says that already.
+    """Return the resource of a model class; resources are returned unchanged.
 
     Raises:
-        InvalidNameError: They have no place of their own, or it is neither.
+        InvalidNameError: The class has no resource, or this is neither a class nor a resource.
     """
     if isinstance(resource, Resource):
         return resource
-    given: object = resource  # callers are not all type-checked
+    given: object = resource  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
             f"{given!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "

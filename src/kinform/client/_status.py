@@ -1,4 +1,4 @@
-"""A refusing answer in; the exception that says it out. Whatever the body is, something is said."""
+"""Converts error responses of a server to exceptions, whatever their body contains."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ _BY_CODE: dict[int, type[ApiError]] = {
 _TOO_LARGE = "Too large resource version"
 
 _LONGEST_MESSAGE = 500
-# A title and the first lines: what more there is of a page is not for a message.
+# Enough for a title and the first lines of an HTML page.
 _LONGEST_PAGE = 8192
 
 
 class Status(msgspec.Struct, gc=False, rename="camel"):
-    """The server's own words for an outcome.
+    """The ``Status`` object of the API.
 
-    Inside a stream ``kind`` may be missing, and not every server is a good Go program: absent,
-    empty and null are all the same here.
+    ``kind`` may be missing inside a stream, and some servers send null: missing, empty and null
+    are equivalent here.
     """
 
     kind: str | None = None
@@ -94,16 +94,16 @@ _decoder = msgspec.json.Decoder(Status)
 
 
 def read_status(body: bytes) -> Status:
-    """Pretty-printed or not.
+    """Decode a Status.
 
     Raises:
-        DecodeError: It is something else.
+        DecodeError: The body is not a Status.
     """
     return decode(_decoder, body, problem="not a Status")
 
 
 def error_from_response(what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The exception for an answer that is no success to ``what``, such as ``GET /version``."""
+    """Return the exception for an error response to ``what``, such as ``GET /version``."""
     retry_after = parse_retry_after(headers.get("Retry-After"))
     try:
         status = _read_any(headers.get("Content-Type", ""), body)
@@ -117,8 +117,8 @@ def error_from_response(what: str, code: int, headers: Mapping[str, str], body: 
 
 
 def _read_any(content_type: str, body: bytes) -> Status:
-    """Servers refuse in the form that was asked for."""
-    from kinform.client._wire import PROTOBUF, wire_for  # which reads statuses, too
+    """Decode a Status in JSON or protobuf: servers use the requested format for errors too."""
+    from kinform.client._wire import PROTOBUF, wire_for  # avoids an import cycle
 
     if PROTOBUF in content_type:
         return wire_for(content_type, what="the refusal").read_status(body)
@@ -128,7 +128,7 @@ def _read_any(content_type: str, body: bytes) -> Status:
 def error_from_status(
     status: Status, *, code: int = 0, retry_after: float | None = None
 ) -> ApiError:
-    """The exception for a Status, from a response or from inside a watch."""
+    """Return the exception for a Status, from a response or from a watch."""
     code = status.code or code or 500
     reason = status.reason or ""
     details = status.details or {}
@@ -146,7 +146,7 @@ def error_from_status(
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Seconds from a ``Retry-After`` header: a number, or a date. ``None`` if there is no sense."""
+    """Return the seconds of a ``Retry-After`` header, a number or a date; ``None`` if invalid."""
     if not value:
         return None
     try:
@@ -162,7 +162,7 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """A time to wait; what lies in the past is now, and infinity is no time at all."""
+    """Return a delay: 0 if negative, ``None`` if not a finite number."""
     if not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return max(0.0, float(value))
@@ -184,15 +184,15 @@ def _is_version_too_large(message: str, details: Mapping[str, Any]) -> bool:
     for cause in causes if isinstance(causes, list) else ():
         if isinstance(cause, Mapping) and (
             cause.get("reason") == "ResourceVersionTooLarge"
-            or cause.get("message") == _TOO_LARGE  # until 1.18 a cause gave no reason
+            or cause.get("message") == _TOO_LARGE  # before 1.18, causes had no reason
         ):
             return True
-    # Until 1.16 there was no cause at all.
+    # Before 1.16, there were no causes.
     return _TOO_LARGE in message
 
 
 def _readable(content_type: str, body: bytes) -> str:
-    """What a person can read of a body that is no Status, in one line."""
+    """Return the readable text of a body that is not a Status, in one line."""
     text = body[:_LONGEST_PAGE].decode("utf-8", "replace")
     if "html" in content_type.lower() or text.lstrip()[:1] == "<":
         import html

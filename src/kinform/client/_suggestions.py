@@ -1,4 +1,4 @@
-"""A name that the server does not have in; the names that were meant, most likely, out."""
+"""Suggests similar names for a resource or kind that does not exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 3
 
 
 def suggest_resource(wanted: GVR, known: Collection[ApiResource]) -> str:
-    """How to end the message about a resource that is not there."""
+    """Return the end of an error message about a missing resource."""
     word = wanted.resource
     meant = [resource for resource in known if word in _names(resource)]
     by_word = _group((resource.gvr.resource, str(resource.gvr)) for resource in known)
@@ -18,7 +18,7 @@ def suggest_resource(wanted: GVR, known: Collection[ApiResource]) -> str:
 
 
 def suggest_kind(wanted: GVK, known: Collection[ApiResource]) -> str:
-    """How to end the message about a kind that is not there."""
+    """Return the end of an error message about a missing kind."""
     word = wanted.kind.lower()
     meant = [resource for resource in known if word in _names(resource)]
     by_word = _group((resource.kind, str(resource.gvk)) for resource in known)
@@ -26,7 +26,7 @@ def suggest_kind(wanted: GVK, known: Collection[ApiResource]) -> str:
 
 
 def _names(resource: ApiResource) -> tuple[str, ...]:
-    """Everything that a person may call it, whatever its group and version."""
+    """Return all names of a resource, independent of its group and version."""
     return (
         resource.gvr.resource,
         resource.singular,

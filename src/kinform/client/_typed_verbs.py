@@ -1,4 +1,4 @@
-"""Verbs over classes: a resource gives the form that it always had, a class gives its objects."""
+"""Verbs with typed results: a model class as the resource returns objects of that class."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ H = TypeVar("H", bound=Handle)
 
 
 class TypedVerbs(Verbs[Unstructured]):
-    """The same verbs; who asks by class gets objects of it.
+    """The verbs of ``Verbs``, returning objects of the model class they are called with.
 
-    ``form`` is for answers of another kind than the resource has, such as the ``Scale`` of a
+    ``form`` is for responses of another kind than the resource, such as the ``Scale`` of a
     ``Deployment``.
     """
 
     def view(self, form: type[H]) -> Verbs[H]:
-        """The same verbs, whose objects all come out as ``form``.
+        """Return the same verbs with all objects as ``form``.
 
         Raises:
-            ConfigError: Objects cannot come out as that.
+            ConfigError: ``form`` is not a class of objects.
         """
         return Verbs(
             checked_form(form),
@@ -66,11 +66,11 @@ class TypedVerbs(Verbs[Unstructured]):
         form: type[Handle] | None = None,
         **options: Unpack[GetKeywords],
     ) -> Handle:
-        """One object.
+        """Return one object.
 
         Raises:
-            NotFoundError: There is none of this name.
-            DecodeError: The answer is of another kind; the message says which ``form`` it has.
+            NotFoundError: The object does not exist.
+            DecodeError: The response is of another kind; the message names the ``form`` to pass.
         """
         return await self._view(resource, form).get(place_of(resource), name, **options)
 
@@ -83,7 +83,7 @@ class TypedVerbs(Verbs[Unstructured]):
     async def list(
         self, resource: ResourceOrModel, **options: Unpack[ListKeywords]
     ) -> ObjectList[Any]:
-        """All objects that match, as of one resource version: see ``Verbs.list``."""
+        """Return all objects that match, as of one resource version. See ``Verbs.list``."""
         return await self._view(resource).list(place_of(resource), **options)
 
     @overload
@@ -109,7 +109,7 @@ class TypedVerbs(Verbs[Unstructured]):
         *,
         namespace: str | None = None,
     ) -> AsyncGenerator[ObjectList[Any], None]:
-        """The pages of a list, one by one: see ``Verbs.pages``."""
+        """Iterate over the pages of a list. See ``Verbs.pages``."""
         return self._view(resource).pages(place_of(resource), options, namespace=namespace)
 
     @overload
@@ -123,7 +123,7 @@ class TypedVerbs(Verbs[Unstructured]):
     async def page(
         self, resource: ResourceOrModel, options: ListOptions, **more: Unpack[PageKeywords]
     ) -> ObjectList[Any]:
-        """One request, one answer: see ``Verbs.page``."""
+        """Request one page. See ``Verbs.page``."""
         return await self._view(resource).page(place_of(resource), options, **more)
 
     @overload
@@ -146,7 +146,7 @@ class TypedVerbs(Verbs[Unstructured]):
         options: ListOptions | None = None,
         **more: Unpack[WatchKeywords],
     ) -> Watch[Any]:
-        """Changes after ``resource_version``, or everything and then changes: ``Verbs.watch``."""
+        """Watch changes after ``resource_version``. See ``Verbs.watch``."""
         return self._view(resource).watch(place_of(resource), options, **more)
 
     @overload
@@ -176,7 +176,7 @@ class TypedVerbs(Verbs[Unstructured]):
         form: type[Handle] | None = None,
         **options: Unpack[PatchKeywords],
     ) -> Handle:
-        """Change part of an object: a dict to merge, or a list of JSON patch operations."""
+        """Patch an object with a dict to merge or a list of JSON patch operations."""
         return await self._view(resource, form).patch(place_of(resource), name, patch, **options)
 
     @overload
@@ -190,13 +190,13 @@ class TypedVerbs(Verbs[Unstructured]):
     async def delete(
         self, resource: ResourceOrModel, name: str, **options: Unpack[DeleteKeywords]
     ) -> Handle | None:
-        """Delete one object; the object if it lives on, else ``None``: see ``Verbs.delete``."""
+        """Delete an object; return it if the removal is delayed. See ``Verbs.delete``."""
         return await self._view(resource).delete(place_of(resource), name, **options)
 
     async def delete_collection(
         self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
     ) -> None:
-        """Delete every object that matches: see ``Verbs.delete_collection``."""
+        """Delete all matching objects. See ``Verbs.delete_collection``."""
         await super().delete_collection(place_of(resource), **options)
 
     def _view(self, resource: ResourceOrModel, form: type[Handle] | None = None) -> Verbs[Handle]:
@@ -204,7 +204,7 @@ class TypedVerbs(Verbs[Unstructured]):
 
 
 class MetadataVerbs(Verbs[PartialObjectMetadata]):
-    """The same verbs for metadata only. To them a class is a resource like any other."""
+    """The same verbs for metadata only. A model class stands for its resource."""
 
     async def get(
         self, resource: ResourceOrModel, name: str, **options: Unpack[GetKeywords]
@@ -255,16 +255,16 @@ class MetadataVerbs(Verbs[PartialObjectMetadata]):
 
 
 def form_of(thing: object) -> type[Handle]:
-    """What comes out for a resource, a class or an object, if nobody says."""
+    """Return the default class of the objects of a resource, a model class or an object."""
     asked = thing if isinstance(thing, type) else type(thing)
     return asked if issubclass(asked, TypedObject) else Unstructured
 
 
 def checked_form(form: type[H]) -> type[H]:
-    """The same.
+    """Return ``form`` if it is a class of objects.
 
     Raises:
-        ConfigError: Objects cannot come out as that.
+        ConfigError: ``form`` is not a class of objects.
     """
     if not _is_form(form):
         raise ConfigError(
@@ -277,5 +277,5 @@ def checked_form(form: type[H]) -> type[H]:
 def _is_form(form: object) -> bool:
     if not isinstance(form, type) or not issubclass(form, Handle):
         return False
-    # The base of all kinds is of no kind.
+    # TypedObject itself has no kind.
     return not issubclass(form, TypedObject) or hasattr(form, "class_gvk")

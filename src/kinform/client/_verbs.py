@@ -1,4 +1,4 @@
-"""Verbs over one form of objects: a resource and options in, handles out."""
+"""The verbs of the API for objects of one form."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ T = TypeVar("T", bound=Handle)
 
 
 class Verbs(Generic[T]):
-    """Get, list, watch, patch and delete, for objects in one form.
+    """Get, list, watch, patch and delete objects of one form.
 
-    ``namespace=None`` means all namespaces to ``list`` and ``watch``, and the client's own
-    namespace to the verbs on one object.
+    ``namespace=None`` means all namespaces for ``list`` and ``watch``, and the client's default
+    namespace for verbs on a single object.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Verbs(Generic[T]):
 
     @property
     def form(self) -> type[T]:
-        """What objects come out as."""
+        """The class of the returned objects."""
         return self._form
 
     @property
     def reachability(self) -> Reachability:
-        """What the informers of this client know together about its server."""
+        """The connection state of the server, shared by all informers of this client."""
         return self._exchange.reachability
 
     # -- reading -----------------------------------------------------------------------------
@@ -89,10 +89,10 @@ class Verbs(Generic[T]):
         subresource: str = "",
         resource_version: str = "",
     ) -> T:
-        """One object.
+        """Return one object.
 
         Raises:
-            NotFoundError: There is none of this name.
+            NotFoundError: The object does not exist.
         """
         path = await self._resolver.object_path(resource, name, namespace, subresource)
         query = ListOptions(resource_version=resource_version).to_query()
@@ -111,14 +111,14 @@ class Verbs(Generic[T]):
         limit: int | None = None,
         continue_token: str = "",
     ) -> ObjectList[T]:
-        """All objects that match, as of one resource version.
+        """Return all objects that match, as of one resource version.
 
-        They are fetched in pages and returned together; if the server forgets the version in
-        between, all are fetched again in one request, so the result is never a mixture.
-        With ``limit`` it is one page, and ``continue_token`` of the result leads to the next.
+        The list is fetched in pages. If the version expires between pages, the list is fetched
+        again in a single request, so the result is always consistent. With ``limit``, only one
+        page is returned; pass its ``continue_token`` to get the next one.
 
         Raises:
-            DecodeError: An object does not decode; ``pages`` goes on in that case.
+            DecodeError: An object cannot be decoded. Use ``pages`` to read the others.
         """
         options = ListOptions(
             label_selector=as_label_selector(labels),
@@ -148,11 +148,11 @@ class Verbs(Generic[T]):
         *,
         namespace: str | None = None,
     ) -> AsyncGenerator[ObjectList[T], None]:
-        """The pages of a list, one by one.
+        """Iterate over the pages of a list.
 
         Raises:
-            ExpiredError: The server forgot the version between pages; what came before it is
-                not to be mixed with what a new list gives.
+            ExpiredError: The version expired between pages. Do not combine the pages received so
+                far with those of a new list.
         """
         options = ListOptions() if options is None else options
         _require_options(options, "pages()")
@@ -168,7 +168,7 @@ class Verbs(Generic[T]):
                     f"list of {shown(resource)}: the server gives the same continue token again, "
                     "so its list has no end"
                 )
-            # The token holds the version; the server refuses both together.
+            # The token contains the version; servers reject requests with both.
             options = options.replace(
                 continue_token=page.continue_token, resource_version="", resource_version_match=""
             )
@@ -181,9 +181,9 @@ class Verbs(Generic[T]):
         namespace: str | None = None,
         retry: bool = True,
     ) -> ObjectList[T]:
-        """One request, one answer. Items that do not decode are in ``undecodable``.
+        """Request one page. Items that cannot be decoded are in ``undecodable``.
 
-        Without ``retry`` a busy server's answer is raised, not waited out.
+        With ``retry=False``, refusals of an overloaded server are raised immediately.
         """
         _require_options(options, "page()")
         path = await self._resolver.collection_path(resource, namespace)
@@ -211,14 +211,14 @@ class Verbs(Generic[T]):
         timeout_seconds: int | None = None,
         retry: bool = True,
     ) -> Watch[T]:
-        """Changes after ``resource_version``, or everything there is and then changes.
+        """Watch changes after ``resource_version``. Without one, existing objects come first.
 
-        ``bookmarks`` asks for BOOKMARK events, which say how far the watch has come and are of
-        use to who means to resume it. ``options`` says all of it at once. Without ``retry`` a busy
-        server's answer is raised, not waited out.
+        ``bookmarks`` requests BOOKMARK events, which contain the resource version to resume from.
+        ``options`` replaces the keywords. With ``retry=False``, refusals of an overloaded server
+        are raised immediately.
 
         Raises:
-            ConfigError: Both ``options`` and one of the keywords that it stands for are given.
+            ConfigError: Both ``options`` and one of the keywords it replaces were given.
         """
         said = ListOptions(
             label_selector=as_label_selector(labels),
@@ -248,7 +248,7 @@ class Verbs(Generic[T]):
             max_line=self._exchange.max_body_size,
         )
 
-    # -- changing ----------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------
 
     async def patch(
         self,
@@ -264,7 +264,7 @@ class Verbs(Generic[T]):
         force: bool | None = None,
         dry_run: bool = False,
     ) -> T:
-        """Change part of an object: a dict to merge, or a list of JSON patch operations."""
+        """Patch an object with a dict to merge or a list of JSON patch operations."""
         media = patch_media_type(type)
         body = encode_patch(patch, self._codec)
         path = await self._resolver.object_path(resource, name, namespace, subresource)
@@ -291,9 +291,9 @@ class Verbs(Generic[T]):
         resource_version: str = "",
         dry_run: bool = False,
     ) -> T | None:
-        """Delete one object; the object if it lives on (finalizers, grace), else ``None``.
+        """Delete an object. Returns it if finalizers or a grace period delay this, else ``None``.
 
-        ``uid`` and ``resource_version`` are preconditions: another object of the name stays.
+        ``uid`` and ``resource_version`` are preconditions: an object that differs is not deleted.
         """
         path = await self._resolver.object_path(resource, name, namespace)
         body = encode_delete_options(
@@ -320,11 +320,11 @@ class Verbs(Generic[T]):
         propagation: Propagation | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete every object that matches, one by one, as the server finds them.
+        """Delete all matching objects. The server deletes them one by one, not atomically.
 
         Raises:
-            MethodNotAllowedError: The resource is in namespaces, and none was given: servers
-                delete the objects of one namespace at a time.
+            MethodNotAllowedError: No namespace was given for a namespaced resource. Servers delete
+                collections in one namespace at a time.
         """
         path = await self._resolver.collection_path(resource, namespace)
         options = ListOptions(
@@ -344,14 +344,14 @@ class Verbs(Generic[T]):
                 )
             raise
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- private -----------------------------------------------------------------------------
 
     async def _list_all(
         self, resource: Resource, options: ListOptions, namespace: str | None
     ) -> ObjectList[T]:
         pages = await self._consistent_pages(resource, options, namespace)
         if pages is None:
-            # A slow reader or a busy server: in one request nothing can change in between.
+            # The version expired. A single request is always consistent.
             return await self.page(resource, options, namespace=namespace)
         return ObjectList(
             self._form,
@@ -363,7 +363,7 @@ class Verbs(Generic[T]):
     async def _consistent_pages(
         self, resource: Resource, options: ListOptions, namespace: str | None
     ) -> Sequence[ObjectList[T]] | None:
-        """All pages of one version; ``None`` if the server lost it on the way."""
+        """Return all pages of one version; ``None`` if the version expired or changed."""
         found = []
         try:
             async with aclosing(self.pages(resource, options, namespace=namespace)) as pages:
@@ -383,8 +383,8 @@ def _require_options(options: object, verb: str) -> None:
 
 
 def _in_pages_of(size: int, options: ListOptions) -> ListOptions:
-    """The same list, in pages."""
+    """Return options for the same list in pages."""
     if options.resource_version and not options.resource_version_match:
-        # Without a limit a version means "not older than", with one "exactly": keep the meaning.
+        # With a limit, a version would mean "exactly" instead of "not older than".
         options = options.replace(resource_version_match="NotOlderThan")
     return options.replace(limit=size)

@@ -1,4 +1,4 @@
-"""One open watch: the server's stream in, events out, until it ends."""
+"""Watch: one watch request, as an iterator of events."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ T = TypeVar("T", bound=Handle)
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
-    """Something happened to an object. A BOOKMARK's object has a resource version and no more."""
+    """An event of a watch. The object of a BOOKMARK has a resource version only."""
 
     type: EventType
     object: T
 
 
 class Watch(Generic[T]):
-    """A single watch request; it does not reconnect (a reflector does).
+    """A single watch request. It does not reconnect; use a reflector or informer for that.
 
-    Iterate inside ``async with``, in one task; leaving it drops the connection at once. The
-    iteration ends when the server ends the watch cleanly. A read that is cancelled (by a timeout,
-    say) takes the connection with it: what comes next is another watch.
+    Iterate inside ``async with``, from one task; leaving the block closes the connection. The
+    iteration ends when the server closes the watch cleanly. Cancelling a read, for example by a
+    timeout, closes the connection; open another watch to continue.
 
     Raises, while iterating:
         ApiError: The server sent an ERROR event (``ExpiredError`` for 410).
-        DecodeError: One event does not decode. The watch is still good: iterate on.
-        TransportError: The connection broke.
-        WatchError: The stream ended inside an event, or an event is larger than we agreed to hold.
+        DecodeError: An event cannot be decoded. The iteration may be continued.
+        TransportError: The connection was lost.
+        WatchError: The stream ended within an event, or an event exceeds the maximum size.
         StateError: The watch is not open, or another task is reading it.
     """
 
@@ -89,12 +89,12 @@ class Watch(Generic[T]):
                 raise StopAsyncIteration
         frame = self._frames.popleft()
         if frame.record is None:
-            assert frame.error is not None  # a frame has one or the other
+            assert frame.error is not None  # a frame has a record or an error
             raise frame.error
         return WatchEvent(frame.type, self._form.over(frame.record))
 
     async def _next_batch(self) -> bool:
-        """Whether there was one. A batch, not an event, is what the stream is awaited for."""
+        """Read one batch of frames; return false at the end. One await serves many events."""
         if self._broken:
             self._opened()
             raise WatchError(f"{self._what} is over: {self._broken}")
@@ -106,16 +106,16 @@ class Watch(Generic[T]):
             self._broken = str(error)
             raise
         except asyncio.CancelledError:
-            # The read was inside the stream, and the stream went with it. That is no clean end.
+            # Cancelling the read also cancelled the stream, so this is not a clean end.
             self._broken = "a read of it was cancelled"
             raise
 
     async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
-        """Call ``into`` with the frames of each chunk where it arrives: what an engine does.
+        """Call ``into`` with the frames of each chunk as it arrives.
 
-        Returns true when ``into`` does: more may follow, for who calls this again. Returns false
-        when the server has ended the watch. Raises as iterating does, but for ApiError and
-        DecodeError, which are in the frames; and whatever ``into`` raises.
+        Returns true when ``into`` does; call again to read on. Returns false when the server has
+        closed the watch. Raises the same errors as iteration and any exception of ``into``, except
+        ApiError and DecodeError, which are passed as frames.
         """
         response = self._opened()
         if self._reading:
@@ -157,7 +157,7 @@ class Watch(Generic[T]):
         return True
 
     def _prune(self, frames: list[Frame]) -> list[Frame]:
-        """Some servers send whole objects to who asked for metadata; per event, so look at each."""
+        """Strip objects to metadata: some servers send whole objects to metadata requests."""
         return [self._prune_one(frame) for frame in frames]
 
     def _prune_one(self, frame: Frame) -> Frame:

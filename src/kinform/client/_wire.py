@@ -1,6 +1,6 @@
-"""An answer's content type in; how to read such answers out: JSON, or protobuf.
+"""Wire formats: selects the decoder for a response by its content type, JSON or protobuf.
 
-Nothing above this knows which one it was: both give the same records, lists, frames and statuses.
+Both return the same records, lists, frames and statuses, so callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 class Envelope(NamedTuple):
-    """A list, cut into items that nobody has looked into yet."""
+    """A list, split into items that are not decoded yet."""
 
     kind: str
     items: Sequence[Any]
@@ -30,42 +30,42 @@ class Envelope(NamedTuple):
 
 
 class Framing(Protocol):
-    """Pieces of a watch in, cut anywhere; its events out."""
+    """Splits a byte stream into watch events."""
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The events that this piece completes. Raises WatchError if one is too large."""
+        """Return the events completed by this chunk. Raises WatchError if one is too large."""
         ...
 
     def finish(self, what: str) -> list[Frame]:
-        """At the end of the stream: what is left. Raises WatchError if it ended inside of one."""
+        """Return the remaining events. Raises WatchError if the stream ended within an event."""
         ...
 
 
 class Wire(Protocol):
-    """One form of answers."""
+    """The decoder of one wire format."""
 
     def read_object(self, body: bytes) -> Record:
-        """Raises DecodeError if it is none."""
+        """Decode an object. Raises DecodeError."""
         ...
 
     def read_list(self, body: bytes, what: str) -> Envelope:
-        """Raises DecodeError if it is none."""
+        """Decode a list. Raises DecodeError."""
         ...
 
     def read_status(self, body: bytes) -> Status:
-        """Raises DecodeError if it is something else."""
+        """Decode a Status. Raises DecodeError."""
         ...
 
     def framing(self, longest: int) -> Framing:
-        """For a watch whose events have at most so many bytes."""
+        """Return a splitter for a watch with events of at most ``longest`` bytes."""
         ...
 
 
 def wire_for(content_type: str, *, what: str) -> Wire:
-    """How to read an answer. One that does not say what it is may be JSON.
+    """Return the decoder for a content type. A missing one is treated as JSON.
 
     Raises:
-        DecodeError: It is something else: a page of some proxy, most likely.
+        DecodeError: The type is unknown, such as the HTML page of a proxy.
     """
     said = content_type.lower()
     if not said or "json" in said:
@@ -73,7 +73,7 @@ def wire_for(content_type: str, *, what: str) -> Wire:
 
         return JSON_WIRE
     if said.startswith(PROTOBUF):
-        # Loaded with the first such answer: not every program ever gets one.
+        # Imported on first use: not every program receives protobuf.
         from kinform.client._protobuf_wire import PROTOBUF_WIRE
 
         return PROTOBUF_WIRE
@@ -84,7 +84,7 @@ def wire_for(content_type: str, *, what: str) -> Wire:
 
 
 def item_gvk(api_version: str, kind: str) -> GVK | None:
-    """Items of built-in lists do not say their kind; the list's own name tells it."""
+    """Derive the kind of the items from the list: items of built-in lists do not contain it."""
     if not kind.endswith("List"):
         return None
     try:
@@ -94,12 +94,12 @@ def item_gvk(api_version: str, kind: str) -> GVK | None:
 
 
 def inside_an_event(what: str, size: int) -> WatchError:
-    """The error for a stream that ended too early."""
+    """Return the error for a stream that ended within an event."""
     return WatchError(f"{what}: the stream ended inside an event of {size} bytes")
 
 
 def too_long(limit: int) -> WatchError:
-    """The error for an event that is larger than we agreed to hold."""
+    """Return the error for an event that exceeds the maximum size."""
     return WatchError(
         f"an event of this watch is longer than {limit} bytes; "
         "raise max_body_size if objects can be that large"

@@ -1,4 +1,4 @@
-"""Whole objects in, from any form; the objects that the server has now out."""
+"""The verbs that write whole objects: create, update and apply."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ M = TypeVar("M", bound=TypedObject)
 H = TypeVar("H", bound=Handle)
 
 Body = Handle | Mapping[str, Any]
-"""An object to send: a handle, or a dict that says its apiVersion and kind."""
+"""An object to send: a handle, or a dict with apiVersion and kind."""
 
 
 class Writing(TypedVerbs):
-    """The verbs that send whole objects. What comes back is of the class that was sent.
+    """The verbs that send whole objects. They return objects of the class that was sent.
 
-    Args, of each of them:
-        form: What comes back instead, for an answer of another kind.
-        resource: Where it is sent, if not to its kind's own resource.
-        namespace: Where the object lives, if it does not say; else the client's own.
-        name: Whose subresource it is, if it does not say.
-        subresource: Such as ``status``, ``scale`` or ``eviction``.
-        field_manager: Who is writing, for the record of who owns which fields.
+    Args, of each verb:
+        form: The class of the returned object, if the response is of another kind.
+        resource: The resource to send to, if it differs from that of the object's kind.
+        namespace: The namespace; defaults to that of the object, then to that of the client.
+        name: The name of the object whose subresource is written, if the body has none.
+        subresource: A subresource such as ``status``, ``scale`` or ``eviction``.
+        field_manager: The name under which the server records the ownership of fields.
         field_validation: ``Strict``, ``Warn`` or ``Ignore`` for unknown fields.
-        dry_run: Do everything but keep it.
+        dry_run: Process the request without storing the result.
 
-    Raises, each of them:
-        EncodeError: Something in it cannot be written, or is not of the type that its model says.
+    Raises, from each verb:
+        EncodeError: A value cannot be encoded, or does not match its model.
     """
 
     @overload
@@ -60,11 +60,11 @@ class Writing(TypedVerbs):
     ) -> Handle:
         """Create an object, or a subresource of the object ``name``: ``subresource="eviction"``.
 
-        A server that only says that it is done, as it does for an eviction, is taken at its word:
-        what comes back is the object that was sent. ``form=Status`` gives the word.
+        If the server only confirms success, as for an eviction, the object that was sent is
+        returned. Pass ``form=Status`` to get the confirmation itself.
 
         Raises:
-            AlreadyExistsError: The name is taken.
+            AlreadyExistsError: An object of this name exists.
         """
         name, subresource = options.get("name"), options.get("subresource")
         if subresource and not name:
@@ -88,11 +88,11 @@ class Writing(TypedVerbs):
     ) -> Handle:
         """Replace an object, or a subresource of it such as ``status``.
 
-        A copy of an object that has fields newer than this kinform is sent as the patch that was
-        made to it, so that they stay.
+        If the object was read with fields that its model does not know, the update is sent as a
+        patch of the edits, so that these fields are kept.
 
         Raises:
-            ConflictError: It changed since it was read. Read, edit and update again.
+            ConflictError: The object changed since it was read. Read, edit and update it again.
         """
         return await self._send("PUT", obj, form, **options)
 
@@ -107,10 +107,10 @@ class Writing(TypedVerbs):
     async def apply(
         self, obj: Body, *, form: type[Handle] | None = None, **options: Unpack[ApplyKeywords]
     ) -> Handle:
-        """Server-side apply: create it, or make these fields so and own them.
+        """Server-side apply: create the object, or set the given fields and own them.
 
         Raises:
-            ConflictError: Another manager owns one of the fields; ``force`` takes it.
+            ConflictError: Another manager owns one of the fields; ``force`` takes ownership.
         """
         return await self._send("PATCH", obj, form, **options)
 

@@ -1,4 +1,4 @@
-"""One list and watch per resource; a local, indexed, complete cache; any number of handlers."""
+"""Shared informers: one list and watch per resource, an indexed local cache, and event handlers."""
 
 from __future__ import annotations
 

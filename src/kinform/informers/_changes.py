@@ -1,4 +1,4 @@
-"""What happened to the store, once per change and shared by all who hear of it."""
+"""Changes of a store, shared by all subscribers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class ChangeType(StrEnum):
-    """How the store differs from what it was. A resync is an update to the same."""
+    """The type of a change. A resync is an update with the same object."""
 
     ADDED = "ADDED"
     UPDATED = "UPDATED"
@@ -21,27 +21,27 @@ class ChangeType(StrEnum):
 
 
 class ChangeSource(StrEnum):
-    """Why a handler hears of a change."""
+    """The cause of an event."""
 
     INITIAL = "initial"  # the first complete list
-    WATCH = "watch"  # an event of the server
-    RELIST = "relist"  # found by comparing a later list with the store
-    RESYNC = "resync"  # nothing happened; the handler asked to be reminded
-    REPLAY = "replay"  # the store as a late handler found it
+    WATCH = "watch"  # a watch event of the server
+    RELIST = "relist"  # a difference between a later list and the store
+    RESYNC = "resync"  # no change; a periodic delivery that the handler requested
+    REPLAY = "replay"  # the current objects, for a handler registered after start
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One change, holding what rests in the store (entries, not handles): all mailboxes share it.
+    """One change, with entries of the store instead of handles, so that all mailboxes share it.
 
-    ``gc=False`` is safe: entries are records, which refer to nothing that refers back.
+    ``gc=False`` is safe: entries are records, which cannot form reference cycles.
 
     Attributes:
-        type: What happened.
-        key: Whose object it is.
-        source: Why it is told.
-        old: What rested in the store before; ``None`` for an addition, or if it was unknown.
-        new: What rests there now; for a deletion the state the server sent with it, if it did.
-        at: ``time.monotonic()`` when it was applied.
+        type: The type of the change.
+        key: The key of the object.
+        source: The cause of the change.
+        old: The previous entry; ``None`` for an add, or if it is unknown.
+        new: The current entry; for a deletion, the final state if the server sent it.
+        at: ``time.monotonic()`` when the change was applied.
     """
 
     type: ChangeType
@@ -53,13 +53,13 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeletedObject(msgspec.Struct, Generic[T], frozen=True):
-    """What a handler gets of a deletion, however it was noticed.
+    """A deletion, as passed to ``on_delete``.
 
     Attributes:
-        key: ``namespace/name``; always there.
-        object: The last state that is known; ``None`` if there never was one.
-        final_state_unknown: The deletion was noticed by a list, or by another object of the same
-            name: ``object`` is what the store had, and more may have happened to it.
+        key: ``namespace/name``; always set.
+        object: The last known state; ``None`` if there is none.
+        final_state_unknown: The deletion was detected by a list or by a new object of the same
+            name. ``object`` is the last stored state, and events after it may be missing.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""A source in; its deltas, handed to one function in their order, out."""
+"""The low-level controller: passes the deltas of a source to one function, in order."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
 
-# Events that are applied together, before others have their turn on the loop.
+# The maximum number of events to apply before other tasks of the loop run.
 _BATCH = 1000
 
 
 class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """What a controller is made of.
+    """The configuration of a controller.
 
     Attributes:
-        source: What to list and watch.
-        process: Gets what the queue hands out; may be a coroutine function. What it raises ends
-            the controller.
-        queue: Between the two; made if it is left out.
-        full_resync_period: Seconds between resyncs of the queue; 0 for never.
-        should_resync: Asked each time whether to.
+        source: The resource to list and watch.
+        process: Called with the items of the queue; may be a coroutine function. Its exceptions
+            end the controller.
+        queue: The queue to use; created if omitted.
+        full_resync_period: Seconds between resyncs of the queue; 0 disables them.
+        should_resync: Called before each resync; the resync is skipped if it returns false.
         admission, resource_version, on_watch_error, options, metrics: See ``Reflector``.
     """
 
@@ -55,10 +55,10 @@ class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Controller(Generic[T]):
-    """Runs a reflector into a queue, and the queue into a function. Runs once.
+    """Runs a reflector that fills a queue, and passes the queue's items to a function. Runs once.
 
-    Both in one go: what a batch of the watch puts in is processed before the next is read, so
-    the queue is as long as one batch, and who is slow holds back the server and not the memory.
+    Each batch of the watch is processed before the next one is read. The queue therefore never
+    exceeds one batch, and a slow function delays reading instead of using memory.
     """
 
     def __init__(self, config: ControllerConfig[T]) -> None:
@@ -90,10 +90,10 @@ class Controller(Generic[T]):
         return self.reflector.last_sync_resource_version
 
     async def run(self) -> None:
-        """Until cancelled, or until ``process`` raises.
+        """Run until cancelled, or until ``process`` raises.
 
         Raises:
-            AlreadyStartedError: It ran before; make another one.
+            AlreadyStartedError: The controller ran before; create another one.
         """
         if self._started:
             raise AlreadyStartedError(f"controller {self.name} ran before; make another one")
@@ -106,16 +106,16 @@ class Controller(Generic[T]):
 
 
 class _QueueProcessor(ReflectorTarget[T]):
-    """Puts changes into a queue and empties it after each batch."""
+    """Puts changes into a queue and processes the whole queue after each batch."""
 
     def __init__(
         self, queue: DeltaFIFO[T], process: Callable[[Deltas[T]], Awaitable[object] | object]
     ) -> None:
         self._queue = queue
         self._process = process
-        # The reflector and its resync both empty it: one at a time, or one would wait for nothing.
+        # Without it, the reflector and its resync could wait for entries the other has taken.
         self._emptying = asyncio.Lock()
-        # What the last ``process`` returned to be awaited.
+        # The awaitable returned by the last call of ``process``.
         self._pending: Awaitable[object] | None = None
 
     def replace(self, objects: dict[str, T], resource_version: str) -> None:
@@ -166,7 +166,7 @@ class _QueueProcessor(ReflectorTarget[T]):
         await self.wait_for_capacity()
 
     def close(self) -> None:
-        """Nobody waits for anything any more."""
+        """Drop the pending awaitable, since nothing awaits it any more."""
         if iscoroutine(self._pending):
             self._pending.close()
         self._pending = None

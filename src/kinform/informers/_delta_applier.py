@@ -1,4 +1,4 @@
-"""Deltas in; the store changed, and what changed in it, out."""
+"""Applies deltas to the store and returns the resulting changes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kinform.informers.store._table import Table
 
 T = TypeVar("T")
 
-# A member of an enum is looked up in two steps, a global in one: this is once per event.
+# A global is one lookup, an enum member two; this runs once per event.
 _UPDATED, _WATCH = ChangeType.UPDATED, ChangeSource.WATCH
 
 
 class DeltaApplier(Generic[T]):
-    """Applies what a queue hands out to a table. One writer: the caller sees to that.
+    """Applies the items of a queue to a table. The caller ensures that there is one writer.
 
-    Membership of the table decides what a delta means: an update of what is unknown is an
-    addition. Another object under a known name is a deletion and an addition.
+    The contents of the table determine the change: an update of an unknown object is an add. A
+    new object under a known name is a deletion and an add.
 
     Attributes:
-        resource_version: What the last deltas have brought the store to; empty if they did not say.
+        resource_version: The version after the last deltas; empty if they had none.
     """
 
     def __init__(self, table: Table, adapter: EntryAdapter[T]) -> None:
@@ -35,12 +35,12 @@ class DeltaApplier(Generic[T]):
         self.resource_version = ""
 
     def apply(self, deltas: Deltas[T], *, initial: bool, unchanged: bool) -> list[Change]:
-        """The changes, in the order to be told.
+        """Apply one item of the queue and return the changes, in order of delivery.
 
         Args:
-            deltas: What one pop handed out.
+            deltas: One item of the queue.
             initial: Whether this is the first list.
-            unchanged: Whether anybody wants to hear of objects that a list found as they were.
+            unchanged: Whether to include objects that a list found unchanged.
         """
         self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
@@ -85,7 +85,7 @@ class DeltaApplier(Generic[T]):
         old = self._table.remove(key, version)
         if old is None and final is None:
             if gone.object is None:
-                # Nobody could ever read it, so nobody was told that it was there.
+                # The object was never readable, so no add was delivered.
                 return None
             old = self._to_entry(gone.object)
         return Change(ChangeType.DELETED, key, source, old, final, now)
@@ -121,7 +121,7 @@ class DeltaApplier(Generic[T]):
         if old is None:
             tell(Change(ChangeType.ADDED, key, source, None, new, now))
         elif self._is_another(old, new):
-            # Its end was not told: what the store has is the last that is known of it.
+            # Its deletion was missed; the stored state is the last known one.
             tell(Change(ChangeType.DELETED, key, source, old, None, now))
             tell(Change(ChangeType.ADDED, key, source, None, new, now))
         else:
@@ -137,12 +137,12 @@ class DeltaApplier(Generic[T]):
         version = self._version(old)
         if version != self._version(new) or self._is_another(old, new):
             return False
-        # Objects without versions are the same if their bytes are.
+        # Objects without versions are equal if their bytes are.
         return bool(version) or getattr(old, "payload", old) == getattr(new, "payload", new)
 
 
 def resync_changes(table: Table) -> list[Change]:
-    """Everything that rests in the table, as an update to the same."""
+    """Return all objects of the table as updates without a difference."""
     now = time.monotonic()
     items, _ = table.copy()
     return [
@@ -152,7 +152,7 @@ def resync_changes(table: Table) -> list[Change]:
 
 
 def replay_changes(table: Table) -> list[Change]:
-    """Everything that rests in the table, as additions for who comes late."""
+    """Return all objects of the table as adds, for a handler registered after start."""
     now = time.monotonic()
     items, _ = table.copy()
     return [

@@ -1,4 +1,4 @@
-"""A client in; informers and listers out, one for each question, shared by all who ask it."""
+"""Informer factories: build informers and listers, and share one per resource and selector."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ H = TypeVar("H", bound=Handle)
 
 
 class FactoryOptions(TypedDict, Generic[T], total=False):
-    """What all factories can be told. ``InformerFactory`` explains it."""
+    """The options that all factories accept. See ``InformerFactory``."""
 
     namespace: Namespaces
     tweak_list_options: TweakListOptions | None
@@ -55,23 +55,26 @@ class FactoryOptions(TypedDict, Generic[T], total=False):
 
 
 class InformerFactory(ABC, Generic[T]):
-    """What all factories have in common. ``async with factory:`` is its life.
+    """Base class of the factories. ``async with factory:`` starts and shuts down its informers.
 
     Args:
-        client: Whose cluster it is.
-        default_resync: Seconds between resyncs, for handlers that do not say; 0 for never.
-        namespace: What informers are limited to if ``for_resource`` does not say.
-        tweak_list_options: Sees the options of every list and every watch, and returns them.
-        transform: Changes each version of an object once, before anybody sees it.
-        custom_resync: Other resync periods, by resource.
-        on_watch_error: Hears every lost connection and refusal, on the loop.
-        on_handler_error: Hears every failure of a handler, where the handler runs.
-        options: How reflectors go about it: page size, backoff and the like.
-        metrics: Is told what happens.
-        name: What it is called in errors.
+        client: The client of the cluster to read from.
+        default_resync: Default number of seconds between resyncs of a handler; 0 disables
+            them.
+        namespace: The namespaces of informers for which ``for_resource`` names none.
+        tweak_list_options: Called with the options of every list and watch; returns the
+            options to use.
+        transform: Called once for each version of an object, before it is stored.
+        custom_resync: Resync periods by resource, overriding ``default_resync``.
+        on_watch_error: Called on the event loop for every lost connection and every refusal.
+        on_handler_error: Called for every exception a handler raises, on the thread or loop
+            of that handler.
+        options: Reflector settings such as page size and backoff.
+        metrics: Receives the metrics of all informers.
+        name: The name used in errors.
 
     Raises:
-        ConfigError: That is no client, or an option cannot be meant.
+        ConfigError: ``client`` is not a client, or an option is invalid.
     """
 
     def __init__(
@@ -102,7 +105,7 @@ class InformerFactory(ABC, Generic[T]):
         self._on_handler_error = on_handler_error
         self._options = options or ReflectorOptions()
         self._metrics = metrics
-        # Who builds an informer for us may ask us for others meanwhile.
+        # Reentrant: a builder of an informer may request other informers from this factory.
         self._lock = threading.RLock()
         self._entries: dict[InformerKey, Entry] = {}
         self._leaving: list[SharedIndexInformer[Any]] = []
@@ -110,10 +113,10 @@ class InformerFactory(ABC, Generic[T]):
 
     @abstractmethod
     def _form_of(self, resource: GVR) -> type[T]:
-        """What the objects of a resource come out as, if nobody says.
+        """Return the default class of the objects of a resource.
 
         Raises:
-            NoMatchError: This factory has no form for it.
+            NoMatchError: This factory has no class for the resource.
         """
 
     # -- informers ---------------------------------------------------------------------------
@@ -147,24 +150,25 @@ class InformerFactory(ABC, Generic[T]):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[Any]:
-        """The informer and the lister for a resource; the same informer for the same question.
+        """Return the informer and the lister for a resource.
 
-        It begins with the next ``start``. Whoever asks counts as a user until ``release``.
+        Calls with the same resource, namespaces and selectors share one informer. It starts with
+        the next ``start``. Each call counts as one user until its ``release``.
 
         Args:
-            resource: A GVR, or as text: ``v1/pods``, ``apps/v1/deployments``.
-            form: What its objects come out as, if not in the factory's own form. All forms of
-                whole objects share one list and watch, and one store.
-            namespace: One or several; left out, the factory's.
-            labels: Only objects whose labels match.
-            fields: Only objects whose fields match.
+            resource: A GVR, or a string such as ``v1/pods`` or ``apps/v1/deployments``.
+            form: The class of the returned objects, instead of the factory's default. All classes
+                of whole objects share one list and watch and one store.
+            namespace: One or several namespaces; defaults to those of the factory.
+            labels: Only objects that match this label selector.
+            fields: Only objects that match this field selector.
 
         Raises:
-            InvalidNameError: That is no resource.
-            NoMatchError: It has no model, and no form was given; or it is known to have no
-                namespaces, and one was given.
-            ConfigError: Its objects cannot be had in that form.
-            SelectorError: A selector is not legal.
+            InvalidNameError: ``resource`` is not a valid resource name.
+            NoMatchError: The resource has no model and no form was given, or a namespace was
+                given for a cluster-scoped resource.
+            ConfigError: The resource is not available in that form.
+            SelectorError: A selector is invalid.
             AlreadyStoppedError: The factory was shut down.
         """
         key = self._key(resource, namespace, labels, fields)
@@ -181,20 +185,20 @@ class InformerFactory(ABC, Generic[T]):
         if namespaces and not self._has_namespaces(resource):
             if namespace is not None:
                 raise NoMatchError(f"{asked} is not in namespaces; leave the namespace out")
-            namespaces = ()  # the factory's is for those that have some
+            namespaces = ()  # the factory's default applies to namespaced resources only
         return InformerKey(
             asked, namespaces, str(as_label_selector(labels)), str(as_field_selector(fields))
         )
 
     def _has_namespaces(self, resource: Asked) -> bool:
-        """Whether it may; only where it is known to have none, this is false."""
+        """Return false only for resources that are known to be cluster-scoped."""
         known = resource.resource if isinstance(resource, type) else None
         return known is None or known.namespaced
 
     def _hold(
         self, key: InformerKey, form: type[V], make: Callable[[], SharedIndexInformer[Any]]
     ) -> ResourceInformer[V]:
-        """One more user of what the key says, made now if there is none."""
+        """Add a user to the informer for the key, building the informer if necessary."""
         check_form(form, key.resource)
         with self._lock:
             self._require_open()
@@ -213,12 +217,12 @@ class InformerFactory(ABC, Generic[T]):
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
-        """All that are in use now."""
+        """All informers in use."""
         with self._lock:
             return {key: entry.informer for key, entry in self._entries.items()}
 
     def _rests_as(self, resource: GVR) -> type[Handle]:
-        """The form that the transform gets, whoever asks first and in whatever form."""
+        """Return the class the transform receives, independent of the first request's form."""
         return self._form_of(resource)
 
     def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
@@ -261,16 +265,16 @@ class InformerFactory(ABC, Generic[T]):
             if entry.users:
                 return
             del self._entries[key]
-            # Shutting down waits for it, too, if it has not ended by then.
+            # shutdown() waits for this informer too if it is still running by then.
             self._leaving = [each for each in self._leaving if not each.is_stopped]
             if informer.is_running:
                 self._leaving.append(entry.informer)
         informer.stop()
 
-    # -- life --------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start what was asked for and does not run. Call it again after asking for more.
+        """Start all requested informers that are not running. Call again after further requests.
 
         Raises:
             AlreadyStoppedError: The factory was shut down.
@@ -283,9 +287,9 @@ class InformerFactory(ABC, Generic[T]):
                     informer.start()
 
     async def shutdown(self) -> None:
-        """Stop all informers, and return when no task and no thread is left.
+        """Stop all informers and return when their tasks and threads have ended.
 
-        Idempotent, and may be called by several at once: all wait. Nothing starts after it.
+        Idempotent; concurrent calls all wait. The factory cannot be started again.
         """
         with self._lock:
             self._is_shut_down = True
@@ -299,16 +303,17 @@ class InformerFactory(ABC, Generic[T]):
     async def wait_for_cache_sync(
         self, timeout: float | None = None, *, strict: bool = False
     ) -> SyncResult:
-        """Wait until every started informer has synced; which have, and why others have not.
+        """Wait until every started informer has synced, and return the state of each.
 
-        One that cannot sync keeps none of the others from it: after ``timeout`` the result tells.
+        An informer that cannot sync does not delay the others; after ``timeout`` the result names
+        it and the reason.
 
         Args:
-            timeout: Seconds; ``None`` waits as long as it takes.
-            strict: Raise if one has not synced.
+            timeout: Seconds to wait; ``None`` waits without limit.
+            strict: Raise if an informer has not synced.
 
         Raises:
-            CacheSyncError: With ``strict``: which have not, and why.
+            CacheSyncError: With ``strict``, the informers that have not synced, and the reasons.
         """
         started = {str(key): each for key, each in self.informers.items() if each.was_started}
         result = await wait_for_sync(started, timeout)
@@ -339,14 +344,16 @@ class InformerFactory(ABC, Generic[T]):
 
 
 class DynamicSharedInformerFactory(InformerFactory[Unstructured]):
-    """Informers for any resource, whole objects without a model.
+    """Shared informers for any resource, with whole objects that need no model.
 
-    factory = DynamicSharedInformerFactory(client, default_resync=30.0)
-    blocks = factory.for_resource("crd.projectcalico.org/v1/ipamblocks")
-    blocks.informer.add_event_handler(on_add=lambda block: print(block.key))
-    async with factory:
-        await factory.wait_for_cache_sync(timeout=30)
-        print(blocks.lister.list())
+        factory = DynamicSharedInformerFactory(client, default_resync=30.0)
+        blocks = factory.for_resource("crd.projectcalico.org/v1/ipamblocks")
+        blocks.informer.add_event_handler(on_add=lambda block: print(block.key))
+        async with factory:
+            await factory.wait_for_cache_sync(timeout=30)
+            print(blocks.lister.list())
+
+    Objects are ``Unstructured``. Pass ``form=`` to ``for_resource`` for another class.
     """
 
     def _form_of(self, resource: GVR) -> type[Unstructured]:
@@ -354,7 +361,7 @@ class DynamicSharedInformerFactory(InformerFactory[Unstructured]):
 
 
 class MetadataSharedInformerFactory(InformerFactory[PartialObjectMetadata]):
-    """Informers for any resource that ask for metadata only: less to send, to hold, to watch."""
+    """Shared informers that request only object metadata, which saves bandwidth and memory."""
 
     def _form_of(self, resource: GVR) -> type[PartialObjectMetadata]:
         return PartialObjectMetadata

@@ -1,4 +1,4 @@
-"""What a caller asks a factory for in; what makes two questions the same one out."""
+"""Informer keys: normalise the arguments of a factory, so that equal requests share an informer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Namespaces = str | Sequence[str] | None
 """One namespace, several, or ``None`` for all."""
 
 Asked = GVR | str | type[TypedObject]
-"""A resource: as such, as text (``apps/v1/deployments``), or by the class of its objects."""
+"""A resource: a GVR, a string such as ``apps/v1/deployments``, or a model class."""
 
 
 class InformerKey(msgspec.Struct, frozen=True):
-    """What makes two informers the same one.
+    """The identity of an informer within a factory.
 
     Attributes:
-        resource: What it is of.
-        namespaces: What it is limited to, sorted; empty for all.
-        labels, fields: The selectors, as text.
-        only_metadata: Whether it asks for metadata only, unlike others of its factory.
+        resource: The resource.
+        namespaces: The namespaces, sorted; empty for all.
+        labels, fields: The selectors, as strings.
+        only_metadata: Whether it requests metadata only, unlike others of its factory.
     """
 
     resource: GVR
@@ -41,16 +41,16 @@ class InformerKey(msgspec.Struct, frozen=True):
 
 
 def as_gvr(resource: Asked) -> GVR:
-    """The resource that is meant.
+    """Return the GVR of a resource.
 
     Raises:
-        InvalidNameError: It is none, or the class has none.
+        InvalidNameError: This is not a resource, or the class has none.
     """
     if isinstance(resource, str):
         return GVR.parse(resource)
     if isinstance(resource, GVR):
         return resource
-    given: object = resource  # callers are not all type-checked
+    given: object = resource  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
             f"{resource!r} is no resource; pass a GVR, a text such as 'apps/v1/deployments', or "
@@ -62,16 +62,16 @@ def as_gvr(resource: Asked) -> GVR:
 
 
 def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
-    """All that are named, sorted; none stands for all there are.
+    """Return the given namespaces, sorted; empty for all namespaces.
 
     Raises:
-        ConfigError: One of them has no name, or none of several is named, or it is no name.
+        ConfigError: A name is empty or not a string, or the sequence is empty.
     """
     if namespace is None:
         return ()
     if isinstance(namespace, str):
         return (namespace,) if namespace else ()
-    given: object = namespace  # callers are not all type-checked
+    given: object = namespace  # callers may be untyped
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise ConfigError(
             f"namespace={namespace!r}: pass one as text, several as a list of texts, or leave it "

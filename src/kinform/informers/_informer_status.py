@@ -1,4 +1,4 @@
-"""One look at an informer: what it has, how fresh that is, and why it is not if it is not."""
+"""The status of an informer: its contents, how current they are, and its last error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kinform.errors import KinformError
 from kinform.informers.dispatch._registration import HandlerStats
 from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode
 
-# Whose state speaks for all parts of an informer: the one that is furthest from watching.
+# From furthest from watching to nearest: the worst source determines an informer's phase.
 _WORST_FIRST = (
     Phase.STOPPED,
     Phase.WAITING,
@@ -23,14 +23,14 @@ _WORST_FIRST = (
 
 
 class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an informer has synced, and if not, why not.
+    """Whether an informer has synced, and the reason if it has not.
 
     Attributes:
-        synced: Whether the store has had a complete list.
-        phase: What it is doing.
-        error: What went wrong last; ``None`` if nothing did, or if it is over.
-        attempts: Failures in a row.
-        waiting: Seconds since it was started.
+        synced: Whether the store has received a complete list.
+        phase: The current phase.
+        error: The last error; ``None`` if there is none, or if it has been resolved.
+        attempts: The number of consecutive failures.
+        waiting: Seconds since the informer was started.
     """
 
     synced: bool
@@ -53,21 +53,21 @@ class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything there is to know of an informer, at one moment.
+    """A snapshot of the state of an informer.
 
     Attributes:
-        name: What it is called.
-        sync: Whether it has synced, and why not.
-        is_running: Between start and stop.
+        name: The name of the informer.
+        sync: Whether it has synced, and the reason if it has not.
+        is_running: Whether it has been started and not stopped.
         mode: How the last complete state was fetched: streamed or listed.
-        objects: How many rest in the store.
-        bytes: What they hold there.
-        index_bytes: What each index holds beside them.
-        resource_version: How far the store has come.
-        queue_depth: What was received and is not in the store yet.
-        quarantined: Objects that could not be read.
-        parts: One list and watch each: one in all, or one for each namespace.
-        handlers: By name, what each has been told and what waits for it.
+        objects: The number of objects in the store.
+        bytes: Their size in bytes.
+        index_bytes: The size of each index in bytes, without the objects.
+        resource_version: The resource version of the store.
+        queue_depth: The number of received changes that are not in the store yet.
+        quarantined: The number of objects that could not be decoded or transformed.
+        parts: The status of each list and watch, by namespace.
+        handlers: The delivery statistics of each handler, by name.
     """
 
     name: str
@@ -89,7 +89,7 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last_error(self) -> KinformError | None:
-        """The latest of all parts."""
+        """The most recent error of all sources."""
         failed = [part for part in self.parts.values() if part.last_error is not None]
         if not failed:
             return None
@@ -97,12 +97,12 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def relists(self) -> Mapping[str, int]:
-        """How often everything was fetched again, by reason."""
+        """The number of relists, by reason."""
         return _added_up([part.relists for part in self.parts.values()])
 
     @property
     def errors(self) -> Mapping[str, int]:
-        """How often something went wrong, by kind."""
+        """The number of errors, by kind."""
         return _added_up([part.errors for part in self.parts.values()])
 
     @property
@@ -111,36 +111,36 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_age(self) -> float | None:
-        """Seconds since the last event of any part; ``None`` if there was none."""
+        """Seconds since the last event of any source; ``None`` if there was none."""
         return _least([part.event_age for part in self.parts.values()])
 
     @property
     def bookmark_age(self) -> float | None:
-        """Seconds since a bookmark: of the part that has waited longest."""
+        """Seconds since the last bookmark, of the source with the oldest one."""
         return _most([part.bookmark_age for part in self.parts.values()])
 
     @property
     def list_age(self) -> float | None:
-        """Seconds since a complete list: of the part that has waited longest."""
+        """Seconds since the last complete list, of the source with the oldest one."""
         return _most([part.list_age for part in self.parts.values()])
 
     @property
     def staleness(self) -> float | None:
-        """Seconds since it was last known to be current; ``None`` before the first list.
+        """Seconds since the store was last known to be current; ``None`` before the first list.
 
-        While a watch is open: since its last event or bookmark. Of several namespaces: the one
-        that has waited longest.
+        While a watch is open, this is the time since its last event or bookmark. With several
+        namespaces, it is the largest value of all.
         """
         return _most([part.staleness for part in self.parts.values()])
 
     @property
     def contact_age(self) -> float | None:
-        """Seconds since the server gave a sign: of the part that has waited longest."""
+        """Seconds since the server last responded, of the source with the largest value."""
         return _most([part.contact_age for part in self.parts.values()])
 
 
 def worst(parts: Sequence[ReflectorStatus]) -> ReflectorStatus:
-    """The part that keeps the others from being called synced, or fresh."""
+    """Return the source that is furthest from being synced and current."""
     return min(parts, key=lambda part: (part.synced, _WORST_FIRST.index(part.phase)))
 
 
@@ -157,5 +157,5 @@ def _least(ages: Sequence[float | None]) -> float | None:
 
 
 def _most(ages: Sequence[float | None]) -> float | None:
-    """``None`` counts as for ever."""
+    """Return the maximum; ``None`` counts as infinite."""
     return None if not ages or None in ages else max(age for age in ages if age is not None)

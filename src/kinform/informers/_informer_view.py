@@ -1,4 +1,4 @@
-"""An informer in; the same one out, to those who want its objects in another form."""
+"""A view of a shared informer that returns its objects as another class."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ T = TypeVar("T", bound=Handle)
 
 
 class InformerView(SharedIndexInformer[T]):
-    """Another door to an informer: one list and watch, one store, and objects in another form.
+    """A view of an informer: the same list, watch and store, with objects of another class.
 
-    Handlers, event streams, index functions and listers that come through it get its form. All
-    else (life, status, what has synced) is the shared informer's own.
+    Handlers, event streams, index functions and listers of the view receive objects of its form.
+    Lifecycle, status and sync state are those of the shared informer.
 
     Args:
-        shared: The informer behind it.
-        form: What objects come out as.
+        shared: The underlying informer.
+        form: The class of the objects.
     """
 
     _shared: SharedIndexInformer[Any]
 
     def __init__(self, shared: SharedIndexInformer[Any], form: type[T]) -> None:
-        # Nothing else is ever set here: what a view does not have, it finds at the informer.
+        # The only own attributes; all others are looked up on the shared informer.
         own = {"_shared": shared, "form": form, "indexer": shared.indexer.view(form)}
         self.__dict__.update(own)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_shared":
-            raise AttributeError(name)  # a copy in the making has nobody to ask
+            raise AttributeError(name)  # a copy under construction has no shared informer yet
         return getattr(self._shared, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # One store, one life: a view that kept something of its own would begin another.
+        # A view has no state of its own: assignments go to the shared informer.
         setattr(self._shared, name, value)
 
     def set_transform(self, transform: Transform[T] | None) -> None:

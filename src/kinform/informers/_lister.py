@@ -1,4 +1,4 @@
-"""A store in; gets and lists by namespace and labels, ordered by key, out. No server is asked."""
+"""Listers: read a cache by name, namespace and labels without a request to the server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ONE_OF = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 
 
 class Lister(Generic[T]):
-    """Reads the cache of one resource. Any thread; each object is a fresh handle.
+    """Reads the cache of one resource. Thread-safe; each read returns new handles.
 
     Args:
-        indexer: Where the objects rest.
-        form: What they come out as.
-        resource: What they are called in errors: ``pods``.
+        indexer: The indexer that holds the objects.
+        form: The class of the returned handles.
+        resource: The resource name used in errors, such as ``pods``.
     """
 
     def __init__(self, indexer: Indexer[T], form: type[T], resource: str) -> None:
@@ -35,10 +35,10 @@ class Lister(Generic[T]):
         self._resource = resource
 
     def get(self, name: str | ObjectName) -> T:
-        """One object: of a cluster-scoped resource by name, of others by ``namespace/name``.
+        """Return one object, by name if it is cluster-scoped, otherwise by ``namespace/name``.
 
         Raises:
-            NotFoundError: The cache does not have it.
+            NotFoundError: The object is not in the cache.
         """
         key = name if isinstance(name, str) else namespace_key(name)
         found = self._indexer.get_by_key(key)
@@ -47,15 +47,15 @@ class Lister(Generic[T]):
         return found
 
     def list(self, labels: Labels = "") -> builtins.list[T]:
-        """All objects whose labels match, ordered by key.
+        """Return all objects whose labels match, ordered by key.
 
         Raises:
-            SelectorError: The selector is not one.
+            SelectorError: The selector is invalid.
         """
         return self._select(as_label_selector(labels), None)
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """The same for one namespace; the empty one stands for all."""
+        """Return a lister for one namespace; the empty string selects all namespaces."""
         return NamespaceLister(self, namespace)
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class Lister(Generic[T]):
         return self._form.over_all(sorted(candidates, key=lambda record: record.head.key))
 
     def _candidates(self, selector: LabelSelector, namespace: str | None) -> Sequence[Record]:
-        """As few records as an index can narrow it down to; all of them if none can."""
+        """Return the smallest set of records that an index provides, or all records."""
         table = self._indexer.table
         indexers = self._indexer.indexers
         narrowed: builtins.list[Sequence[Record]] = []
@@ -103,22 +103,22 @@ class Lister(Generic[T]):
 
 
 class NamespaceLister(Generic[T]):
-    """Reads the objects of one namespace."""
+    """Reads the cached objects of one namespace. Thread-safe."""
 
     def __init__(self, lister: Lister[T], namespace: str) -> None:
         self._lister = lister
         self._namespace = namespace
 
     def get(self, name: str) -> T:
-        """One object of the namespace.
+        """Return one object of the namespace.
 
         Raises:
-            NotFoundError: The cache does not have it.
+            NotFoundError: The object is not in the cache.
         """
         return self._lister.get(ObjectName(self._namespace, name))
 
     def list(self, labels: Labels = "") -> builtins.list[T]:
-        """The namespace's objects whose labels match, ordered by key."""
+        """Return the objects of the namespace whose labels match, ordered by key."""
         return self._lister._select(as_label_selector(labels), self._namespace)
 
     def __iter__(self) -> Iterator[T]:

@@ -1,4 +1,4 @@
-"""What an informer is made of in; how it is doing, for who asks from any thread, out."""
+"""The part of an informer that reports its state, from any thread."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T", bound=Handle)
 
 
 class ObservedInformer(Lifecycle, Generic[T]):
-    """What can be asked of an informer. A subclass makes it move.
+    """Base class of informers: their contents and state. A subclass implements the processing.
 
     Attributes:
-        form: What objects come out as.
-        indexer: What the server has.
-        has_synced: Set when the store has had the first complete list; never reverts.
+        form: The class of the objects.
+        indexer: The local cache.
+        has_synced: Set once the store holds the first complete list; never reset.
     """
 
     def __init__(
@@ -45,56 +45,57 @@ class ObservedInformer(Lifecycle, Generic[T]):
         self._quarantine = Quarantine()
         self._dispatcher = dispatcher
         self._fault: CacheError | None = None
-        # Held while the store changes and its mailboxes are filled, so that who registers
-        # meanwhile finds every change in the replay or after it, and none in both.
+        # Held while the store changes and the mailboxes are filled, so that a handler registered
+        # concurrently receives each change exactly once: in the replay or after it.
         self._lock = threading.RLock()
         self._waiters = VersionWaiters(name, self._parts)
 
     @property
     def store(self) -> Indexer[T]:
-        """The indexer, for who calls it a store."""
+        """Alias of ``indexer``."""
         return self.indexer
 
     @property
     def registrations(self) -> tuple[Registration[T], ...]:
-        """The handlers that are told of changes now."""
+        """The registered handlers."""
         return self._dispatcher.registrations
 
     @property
     def last_sync_resource_version(self) -> str:
-        """How far the store has come; of several sources, the one that has come least far."""
+        """The resource version of the store; with several sources, the oldest one."""
         return oldest([part.resource_version for part in self._parts])
 
     def wait_for_rv(self, resource_version: str, *, namespace: str | None = None) -> Latch:
-        """Set when the store has everything up to this version: reads then see that write.
+        """Return a latch that is set when the store includes this version, such as of an own write.
 
             created = await client.create(pod)
             await informer.wait_for_rv(created.resource_version)
 
-        An informer of several namespaces waits for all of them, which takes until each had an
-        event or a bookmark; ``namespace`` waits for one. One that has not been started waits for
-        that, too; if it stops before the version has come, waiting raises AlreadyStoppedError.
+        With several namespaces, the latch waits for an event or a bookmark of each; ``namespace``
+        selects one of them. The informer may be started later. If it stops before it reaches the
+        version, waiting raises AlreadyStoppedError.
 
         Raises:
-            CacheError: Versions of this server have no order, so none can be waited for; or this
-                informer has no such namespace.
-            AlreadyStoppedError: It has stopped, and the version had not come; start it again first.
+            CacheError: Versions of this server cannot be compared, or the informer does not have
+                this namespace.
+            AlreadyStoppedError: The informer stopped before it reached the version. Start it again
+                first.
         """
         with self._lock:
             return self._waiters.latch(resource_version, namespace)
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that it is limited to; empty for all."""
+        """The namespaces the informer is limited to; empty for all."""
         return tuple(part.name for part in self._parts if part.name)
 
     @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
-        """Objects that the server has and that could not be read or transformed."""
+        """Objects on the server that could not be decoded or transformed, by key."""
         return self._quarantine
 
     def sync_status(self) -> SyncStatus:
-        """Whether it has synced, and if not, why not. Any thread."""
+        """Return whether the informer has synced, and the reason if not. Thread-safe."""
         part = worst([part.status() for part in self._parts])
         return SyncStatus(
             synced=bool(self.has_synced),
@@ -105,7 +106,7 @@ class ObservedInformer(Lifecycle, Generic[T]):
         )
 
     def status(self) -> InformerStatus:
-        """Everything there is to know; adds up the bytes of all objects. Any thread."""
+        """Return a full snapshot of the state. Adds up the size of all objects. Thread-safe."""
         parts = {part.name: part.status() for part in self._parts}
         return InformerStatus(
             name=self.name,
@@ -125,7 +126,7 @@ class ObservedInformer(Lifecycle, Generic[T]):
     def is_fresh(self, max_age: float) -> bool:
         """Whether it runs, has synced, and was known to be current within ``max_age`` seconds.
 
-        An idle server sends a bookmark about once a minute, so ``max_age`` is best 120 or more.
+        An idle server sends a bookmark about once a minute, so ``max_age`` should be at least 120.
         """
         staleness = self.staleness
         return self.is_running and staleness is not None and staleness <= max_age
@@ -134,8 +135,8 @@ class ObservedInformer(Lifecycle, Generic[T]):
     def staleness(self) -> float | None:
         """Seconds since the store was last known to be current; ``None`` before the first sync.
 
-        While a watch is open: since its last event or bookmark. While it is not: since it was
-        lost. Of several namespaces: the one that has waited longest. Any thread.
+        While a watch is open, this is the time since its last event or bookmark, otherwise since
+        the connection was lost. With several namespaces, it is the largest value. Thread-safe.
         """
         if not self.has_synced:
             return None

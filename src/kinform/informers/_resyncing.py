@@ -1,4 +1,4 @@
-"""When handlers want to be reminded in; the reminders, of what the store has then, out."""
+"""Schedules the resyncs of handlers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kinform.informers.store._table import Table
 
 
 class Resyncing:
-    """Sleeps until a handler is due. On the loop, all of it.
+    """Waits until a handler is due and resyncs it. Runs on the event loop.
 
     Args:
-        dispatcher: Knows who is due, and tells them.
-        table: What they are told.
+        dispatcher: Knows which handlers are due, and delivers to them.
+        table: The objects to deliver.
         lock: Held while the store is read and the mailboxes are filled.
     """
 
@@ -31,7 +31,7 @@ class Resyncing:
         self._others_are_due: asyncio.Event | None = None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         others = self._others_are_due = asyncio.Event()
         while True:
             due = self._dispatcher.next_resync()
@@ -44,16 +44,16 @@ class Resyncing:
             await self._dispatcher.wait_for_capacity()
 
     def look_again(self) -> None:
-        """Somebody has come, who may be due before the others."""
+        """Recompute the next resync after a handler was added."""
         if self._others_are_due is not None:
             self._others_are_due.set()
 
 
 def check_resync_period(seconds: object) -> None:
-    """Refuse what is no time to wait.
+    """Check a resync period.
 
     Raises:
-        ConfigError: It is less than nothing, or no number.
+        ConfigError: The value is negative or not a number.
     """
     if not isinstance(seconds, int | float) or not seconds >= 0:
         raise ConfigError(f"resync_period must be 0 (never) or more, not {seconds!r}")

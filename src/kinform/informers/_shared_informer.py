@@ -1,4 +1,4 @@
-"""A source in; one store that mirrors it, and any number of handlers that hear of it, out."""
+"""The shared informer: mirrors a source in an indexed store and delivers changes to handlers."""
 
 from __future__ import annotations
 
@@ -45,26 +45,28 @@ T = TypeVar("T", bound=Handle)
 
 
 class SharedIndexInformer(ObservedInformer[T]):
-    """One list and watch, one indexed store, any number of handlers.
+    """One list and watch, one indexed store and any number of event handlers.
 
-    Handlers are told of a change after the store has it, each in order and at its own pace; the
-    store may be ahead of what a handler is told. Registering, reading and stopping may be done
-    from any thread; starting is done on an event loop, which then drives it.
+    The store is updated before an event is delivered, so it may be ahead of the event that a
+    handler is processing. Each handler receives its events in order and at its own pace.
+    Start the informer on an event loop; registering, reading and stopping are thread-safe.
 
     Args:
-        source: What to list and watch; several sources (one for each namespace) share the store.
-        name: What it is called in logs, errors and metrics.
-        indexers: Index functions by name; an index by namespace is always there.
-        resync_period: Seconds between resyncs, for handlers that do not say; 0 for never.
-        transform: Changes each version of an object once, before anybody sees it.
-        on_watch_error: Hears every lost connection and refusal, on the loop.
-        on_handler_error: Hears every failure of a handler, where the handler runs.
-        options: How its reflectors go about it: page size, backoff and the like.
-        metrics: Is told what happens.
+        source: The resource to list and watch. Several sources, such as one per namespace,
+            share one store.
+        name: The name used in logs, errors and metrics.
+        indexers: Index functions by name. An index by namespace is always present.
+        resync_period: Default number of seconds between resyncs of a handler; 0 disables them.
+        transform: Called once for each version of an object, before it is stored.
+        on_watch_error: Called on the event loop for every lost connection and every refusal.
+        on_handler_error: Called for every exception a handler raises, on the thread or loop
+            of that handler.
+        options: Reflector settings such as page size and backoff.
+        metrics: Receives the informer's metrics.
 
     Attributes:
-        form: What objects come out as.
-        has_synced: Set when the store has had the first complete list; never reverts.
+        form: The class of the objects that readers and handlers receive.
+        has_synced: Set once the store holds the first complete list; never reset.
     """
 
     def __init__(
@@ -133,29 +135,32 @@ class SharedIndexInformer(ObservedInformer[T]):
         unchanged_updates: bool = False,
         name: str | None = None,
     ) -> Registration[T]:
-        """Have a handler told of everything there is, and then of every change.
+        """Register a handler for the objects in the store and for every later change.
 
-        ``def`` handlers run on a thread of their own, ``async def`` ones in a task. Who comes late
-        is told of the store first, as additions. What a handler raises is logged and counted.
+        A ``def`` handler runs on its own thread, an ``async def`` handler in its own task.
+        Handlers registered after start receive the current objects as adds. Exceptions raised by
+        a handler are logged and counted.
 
         Args:
             handler: An object with any of ``on_add(obj, is_in_initial_list)``,
-                ``on_update(old, new)`` and ``on_delete(deleted)``; or say it by keywords.
-            on_add: Gets the object.
-            on_update: Gets the state before and the state now.
-            on_delete: Gets a ``DeletedObject``.
-            filter: Only objects that it lets through; crossing it is an addition or a deletion.
-            resync_period: Seconds between reminders of everything in the store; ``None`` for the
-                informer's, 0 for never.
-            policy: What to do when the handler falls behind: keep everything (``unbounded``),
-                hold the informer back (``block``), or keep one outcome per key (``coalesce``).
-            capacity: From how many pending changes on ``block`` holds back.
-            unchanged_updates: Also updates that a list or watch repeats with the same version.
-            name: What it is called in logs and statistics; a second one of that name is ``(2)``.
+                ``on_update(old, new)`` and ``on_delete(deleted)``. Alternatively, pass functions
+                by keyword.
+            on_add: Called with the object.
+            on_update: Called with the previous and the current state.
+            on_delete: Called with a ``DeletedObject``.
+            filter: A predicate or label selector; deliver only objects that match. An update that
+                starts to match is delivered as an add, one that stops matching as a delete.
+            resync_period: Seconds between deliveries of every object in the store; ``None`` uses
+                the informer's default, 0 disables resyncs.
+            policy: How to treat a slow handler: buffer all events (``unbounded``), pause the
+                informer (``block``), or merge pending events per key (``coalesce``).
+            capacity: The number of pending events at which ``block`` pauses the informer.
+            unchanged_updates: Also deliver updates that repeat a known resource version.
+            name: The name used in logs and statistics. A duplicate gets the suffix ``(2)``.
 
         Raises:
-            ConfigError: An option cannot be meant.
-            AlreadyStoppedError: The informer has stopped; start it first.
+            ConfigError: An option is invalid.
+            AlreadyStoppedError: The informer has stopped. Start it again first.
         """
         period = self._resync_period if resync_period is None else resync_period
         options = HandlerOptions(
@@ -190,11 +195,14 @@ class SharedIndexInformer(ObservedInformer[T]):
         unchanged_updates: bool = False,
         name: str | None = None,
     ) -> EventStream[T]:
-        """What is there and then what changes, to iterate over; ends when the informer stops.
+        """Return an iterator over the current objects and all later changes.
+
+        The stream ends when the informer stops. The options are those of ``add_event_handler``,
+        except that resyncs are off by default.
 
         Raises:
-            ConfigError: An option cannot be meant.
-            AlreadyStoppedError: The informer has stopped; start it first.
+            ConfigError: An option is invalid.
+            AlreadyStoppedError: The informer has stopped. Start it again first.
         """
         options = SubscriptionOptions[T](
             filter=filter,
@@ -216,38 +224,38 @@ class SharedIndexInformer(ObservedInformer[T]):
     # -- the store ---------------------------------------------------------------------------
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indices, before or after the start.
+        """Add indices, before or after the informer has started.
 
         Raises:
-            CacheError: There is an index of such a name. None of them is added.
+            CacheError: An index of one of these names exists. No index is added.
         """
         self.indexer.add_indexers(indexers)
 
     # -- settings, before the start ----------------------------------------------------------
 
     def set_transform(self, transform: Transform[T] | None) -> None:
-        """Change each version of an object once, before anybody sees it.
+        """Set the function that is called once for each version of an object before it is stored.
 
         Raises:
-            AlreadyStartedError: There may be objects in the store already.
-            ConfigError: It is async, and nobody would await it.
+            AlreadyStartedError: The informer has been started and may hold objects already.
+            ConfigError: The function is async.
         """
         self._require_never_started("the transform")
         check_plain("transform", transform)
         self._transform = transform
 
     def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
-        """Whom to tell of every lost connection and refusal; the last one set.
+        """Set the callback for lost connections and refusals, replacing the previous one.
 
         Raises:
-            AlreadyStartedError: It has been started.
-            ConfigError: It is async, and nobody would await it.
+            AlreadyStartedError: The informer has been started.
+            ConfigError: The callback is async.
         """
         self._require_never_started("the watch error handler")
         check_plain("on_watch_error", handler)
         self._on_watch_error = handler
 
-    # -- life --------------------------------------------------------------------------------
+    # -- lifecycle ---------------------------------------------------------------------------
 
     def _before_start(self) -> None:
         self._fault = None
@@ -282,7 +290,7 @@ class SharedIndexInformer(ObservedInformer[T]):
             self._store_metrics.stopped()
 
     def _make_controller(self, part: SourceState[T]) -> Controller[T]:
-        # Under one name in logs and metrics; of several namespaces each says which it is.
+        # One name in logs and metrics; with several sources, each is reported separately.
         name = self.name if len(self._parts) == 1 else part.source.name
         return Controller(
             ControllerConfig(
@@ -297,7 +305,7 @@ class SharedIndexInformer(ObservedInformer[T]):
                     quarantine=self._quarantine,
                     keeps_records=True,
                 ),
-                # After a restart: what handlers have heard must not be taken back.
+                # After a restart, handlers must not receive an older state than before.
                 resource_version=part.resource_version,
                 on_watch_error=self._on_watch_error,
                 options=self._options,
@@ -305,10 +313,10 @@ class SharedIndexInformer(ObservedInformer[T]):
             )
         )
 
-    # -- what flows --------------------------------------------------------------------------
+    # -- processing --------------------------------------------------------------------------
 
     def _process(self, part: SourceState[T], deltas: Deltas[T]) -> Awaitable[None] | None:
-        """One pop of a queue: into the store first, then to everybody; what to wait for then."""
+        """Apply one item of the queue to the store, then deliver it; return what to wait for."""
         started = time.monotonic()
         with self._lock:
             is_list = deltas.kind is DeltasKind.REPLACE
@@ -318,7 +326,7 @@ class SharedIndexInformer(ObservedInformer[T]):
                 unchanged=is_list and self._dispatcher.wants_unchanged,
             )
             is_crowded = self._dispatcher.deliver(changes) if changes else False
-            # The part's own: that of the store may be another part's.
+            # The version of this source; the store's version may come from another source.
             part.resource_version = self._applier.resource_version or part.resource_version
             if self._waiters.waiting:
                 self._waiters.look()
@@ -338,7 +346,7 @@ class SharedIndexInformer(ObservedInformer[T]):
     def _note_list(self, part: SourceState[T]) -> None:
         part.synced = True
         if all(part.synced for part in self._parts):
-            # After the mailboxes have the list: a handler is synced when it has been told.
+            # After the mailboxes received the list: a handler syncs once it has processed it.
             self._dispatcher.mark_synced()
             self.has_synced.set()
 

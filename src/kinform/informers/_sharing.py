@@ -1,4 +1,4 @@
-"""One informer in; a hold on it for each of its users, in the form that they want, out."""
+"""Sharing of informers: counts the users of an informer and creates views for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ V = TypeVar("V", bound=Handle)
 
 
 class Entry(msgspec.Struct, eq=False):
-    """One informer, and the forms in which its objects are seen."""
+    """One informer with its views and the number of its users."""
 
     informer: SharedIndexInformer[Any]
     views: dict[type[Handle], SharedIndexInformer[Any]]
@@ -46,12 +46,12 @@ class Entry(msgspec.Struct, eq=False):
 
 
 def check_form(form: type[Handle], resource: GVR) -> None:
-    """Refuse what is no form of an object, and the class of another resource.
+    """Check that objects of a resource are available as ``form``.
 
     Raises:
-        ConfigError: These objects cannot come out as that.
+        ConfigError: ``form`` is not a class of objects, or it is the model of another resource.
     """
-    given: object = form  # callers are not all type-checked
+    given: object = form  # callers may be untyped
     is_form = isinstance(given, type) and issubclass(given, Handle)
     if not is_form or inspect.isabstract(form) or form is TypedObject:
         raise ConfigError(
@@ -64,12 +64,12 @@ def check_form(form: type[Handle], resource: GVR) -> None:
 
 
 class ResourceInformer(Generic[T]):
-    """One user's hold on a shared informer: the informer, and a lister over its store.
+    """A reference to a shared informer, and a lister over its store.
 
     Attributes:
-        resource: What it is of.
-        informer: Shared with all who asked the same.
-        lister: Reads its store.
+        resource: The resource.
+        informer: The informer, shared with all equal requests.
+        lister: Reads the informer's store.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ResourceInformer(Generic[T]):
         self._releasing = threading.Lock()
 
     def release(self) -> None:
-        """Say that you need it no more. With its last user the informer stops. Idempotent."""
+        """Release the reference. The informer stops with its last reference. Idempotent."""
         with self._releasing:
             give_back, self._give_back = self._give_back, None
         if give_back is not None:

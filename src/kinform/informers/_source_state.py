@@ -1,4 +1,4 @@
-"""One list and watch of an informer: all of its objects, or those of one namespace."""
+"""The state of one source of an informer: all objects, or those of one namespace."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ T = TypeVar("T", bound=Handle)
 
 
 class SourceState(Generic[T]):
-    """What an informer knows of one of its sources, across restarts.
+    """The state of one source of an informer; survives restarts.
 
     Attributes:
-        source: What it lists and watches.
+        source: The source.
         synced: Whether its first list is in the store.
-        resource_version: How far the store has come with it.
-        controller: What runs it; another one after each start.
+        resource_version: The version of this source that the store has reached.
+        controller: The controller that runs it; replaced at each start.
     """
 
     def __init__(self, source: ListWatch[T], indexer: Indexer[T], *, is_whole: bool) -> None:
@@ -47,10 +47,10 @@ class SourceState(Generic[T]):
 
 
 def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[T]]:
-    """One or several, which then share nothing.
+    """Return the sources as a list, after checking that they do not overlap.
 
     Raises:
-        ConfigError: There is none, or two of them would bring the same objects.
+        ConfigError: There is no source, or two sources contain the same objects.
     """
     sources = list(source) if isinstance(source, Sequence) else [source]
     if not sources:
@@ -70,10 +70,10 @@ def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[
 
 
 def expect_source(source: object) -> None:
-    """Refuse what is none.
+    """Check that ``source`` is a ListWatch.
 
     Raises:
-        ConfigError: It is no ListWatch.
+        ConfigError: It is not.
     """
     expect(
         source,
@@ -85,7 +85,7 @@ def expect_source(source: object) -> None:
 
 
 class _OfNamespace(Generic[T]):
-    """The objects of one namespace: a list of it says nothing about the others."""
+    """The known objects of one namespace, to which a list of that namespace is compared."""
 
     def __init__(self, indexer: Indexer[T], namespace: str) -> None:
         self._indexer = indexer

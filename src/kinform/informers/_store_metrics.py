@@ -1,4 +1,4 @@
-"""What an informer applies in; the numbers of its store and queue, for metrics, out."""
+"""Reports size and version of an informer's store, and the depth of its queue, as metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinform.objects import Record
 
 
 class StoreMetrics:
-    """Keeps the bytes of a store up to date by its changes. Does nothing if nobody counts."""
+    """Updates the metrics of a store with each change. Does nothing without metrics."""
 
     def __init__(self, informer: str, table: Table, metrics: Metrics) -> None:
         self._informer = informer
@@ -24,13 +24,13 @@ class StoreMetrics:
     def applied(
         self, changes: Sequence[Change], *, is_list: bool, queue_depth: int, seconds: float
     ) -> None:
-        """One pop of the queue is in the store."""
+        """Report that one item of the queue was applied."""
         metrics, table = self._metrics, self._table
         if is_list:
             self._bytes = table.memory
         else:
             for change in changes:
-                # What a deletion brings is the last state, and rests nowhere.
+                # The final state of a deletion is not stored.
                 rests = _memory(change.new) if change.type is not ChangeType.DELETED else 0
                 self._bytes += rests - _memory(change.old)
         metrics.processed(self._informer, seconds)

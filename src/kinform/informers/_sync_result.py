@@ -1,4 +1,4 @@
-"""Informers in; which of them have synced, and why the others have not, out."""
+"""Waits for informers to sync, and reports which of them have not, with the reason."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kinform.informers._shared_informer import SharedIndexInformer
 
 logger = logging.getLogger("kinform.informer")
 
-# How long nothing is said about who is late; then it is said again and again.
+# Seconds between log messages about informers that have not synced.
 _PATIENCE = 10.0
 
 
 class SyncResult(Mapping[str, SyncStatus]):
-    """By informer, whether it has synced and why not. True if all have.
+    """The sync status of each informer by name. True if all have synced.
 
-    ``result[gvr]`` works as well as ``result["apps/v1/deployments"]``. What an informer is limited
-    to is part of its name, as in ``v1/pods in default``, and may be left out if that leaves one.
+    ``result[gvr]`` is equivalent to ``result["apps/v1/deployments"]``. Namespaces and selectors are
+    part of the name, as in ``v1/pods in default``; they may be omitted if that is unambiguous.
     """
 
     def __init__(self, statuses: Mapping[str, SyncStatus]) -> None:
@@ -51,7 +51,7 @@ class SyncResult(Mapping[str, SyncStatus]):
 
     @property
     def unsynced(self) -> dict[str, SyncStatus]:
-        """Those that have not synced, sorted by name."""
+        """The informers that have not synced, sorted by name."""
         return {name: status for name, status in sorted(self._statuses.items()) if not status}
 
     def __str__(self) -> str:
@@ -64,10 +64,10 @@ class SyncResult(Mapping[str, SyncStatus]):
         return f"<SyncResult {self}>"
 
     def raise_for_unsynced(self) -> None:
-        """Nothing if all have synced.
+        """Raise an error unless all informers have synced.
 
         Raises:
-            CacheSyncError: Some have not; it says which, and why.
+            CacheSyncError: Some have not; the message names them and the reasons.
         """
         if not self:
             raise CacheSyncError(f"{len(self.unsynced)} of {len(self)} informers: {self}")
@@ -76,7 +76,7 @@ class SyncResult(Mapping[str, SyncStatus]):
 async def wait_for_sync(
     informers: Mapping[str, SharedIndexInformer[Any]], timeout: float | None
 ) -> SyncResult:
-    """Return when all have synced or stopped, or when the time is over."""
+    """Wait until all informers have synced or stopped, or until the timeout."""
 
     def look() -> SyncResult:
         return SyncResult({name: each.sync_status() for name, each in informers.items()})

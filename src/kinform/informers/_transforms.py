@@ -1,4 +1,4 @@
-"""Names of metadata fields in; transforms that cut them out of the bytes of objects out."""
+"""Transforms that remove metadata fields from the encoded bytes of objects."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _STRIPPABLE = _IN_HEAD | {
 
 @runtime_checkable
 class RecordTransform(Protocol):
-    """A transform that works on the bytes, and is spared the copy, the decoding and the encoding.
+    """A transform of encoded bytes, which saves copying, decoding and encoding the object.
 
-    Whoever takes a transform takes one of these: it must be callable on an object as well.
+    It is accepted wherever a transform is, and must also be callable with an object.
     """
 
     def transform_record(self, record: Record) -> Record:
-        """What is to be kept instead. It is as much the same object as a transform leaves one."""
+        """Return the record to store instead. Its identity must be unchanged."""
         ...
 
 
 class StripMetadata:
-    """A transform that takes fields of the metadata away, without decoding the rest.
+    """A transform that removes metadata fields without decoding the rest of the object.
 
-    Admission gives it bytes. Called on an object, it edits that in place if it is editable, and
-    returns another if not.
+    Informers apply it to bytes. Called with an object, it edits an editable one in place and
+    returns a modified copy of any other.
     """
 
     def __init__(self, fields: frozenset[str]) -> None:
@@ -52,7 +52,7 @@ class StripMetadata:
         self._is_head_changed = not fields.isdisjoint(_IN_HEAD)
 
     def transform_record(self, record: Record) -> Record:
-        """Raises DecodeError if the payload is none."""
+        """Remove the fields. Raises DecodeError for an invalid payload."""
         payload = record.codec.drop_metadata(record.payload, self.fields)
         if payload is record.payload:
             return record
@@ -72,7 +72,7 @@ class StripMetadata:
         return obj
 
     def _clear(self, metadata: Any) -> None:
-        """A model's fields as if they had never been there."""
+        """Reset fields of a model to their defaults."""
         if not isinstance(metadata, msgspec.Struct):
             return
         fresh = type(metadata)()
@@ -86,15 +86,15 @@ class StripMetadata:
 
 @cache
 def _attributes(model: type[msgspec.Struct]) -> dict[str, str]:
-    """By their names in JSON."""
+    """Return the attribute names by JSON name."""
     return {field.encode_name: field.name for field in msgspec.structs.fields(model)}
 
 
 def strip_metadata(*fields: str) -> StripMetadata:
-    """A transform that takes these fields of the metadata away; named as in JSON.
+    """Return a transform that removes metadata fields, given by their JSON names.
 
     Raises:
-        ConfigError: Metadata has no such field, or it says who the object is.
+        ConfigError: A field does not exist, or is part of the object's identity.
     """
     if not fields:
         raise ConfigError("strip_metadata needs a field, such as 'managedFields'")
@@ -108,11 +108,11 @@ def strip_metadata(*fields: str) -> StripMetadata:
 
 
 strip_managed_fields = strip_metadata("managedFields")
-"""Takes away who set which field: often half of an object, and hardly ever read."""
+"""Removes ``managedFields``, which is often half of an object and rarely read."""
 
 
 class _Chain(Generic[T]):
-    """Several transforms as one."""
+    """Several transforms in sequence."""
 
     def __init__(self, steps: Sequence[Callable[[T], T | None]]) -> None:
         self.steps = steps
@@ -125,13 +125,13 @@ class _Chain(Generic[T]):
 
 
 def chain(*transforms: Callable[[T], T | None]) -> Callable[[T], T | None]:
-    """One transform that runs these, in their order.
+    """Combine transforms into one that runs them in order.
 
-    Those that work on bytes still do: ``chain(strip_managed_fields, mine)`` copies for ``mine``
-    what is left of the object.
+    Byte-level transforms stay byte-level: in ``chain(strip_managed_fields, mine)``, only ``mine``
+    requires a copy, of the object that is already stripped.
 
     Raises:
-        ConfigError: One of them is no function, or has to be awaited.
+        ConfigError: A transform is not callable, or is async.
     """
     for each in transforms:
         check_plain("chain: each transform", each)
@@ -141,7 +141,7 @@ def chain(*transforms: Callable[[T], T | None]) -> Callable[[T], T | None]:
 def steps_of(
     transform: Callable[[T], T | None] | None,
 ) -> Sequence[Callable[[T], T | None]]:
-    """What a transform consists of; nothing, if it is ``None``."""
+    """Return the steps of a transform; empty for ``None``."""
     if transform is None:
         return ()
     return transform.steps if isinstance(transform, _Chain) else (transform,)

@@ -1,4 +1,4 @@
-"""A source in; a store and one handler, called in step with it, out. The smallest informer."""
+"""The unshared informer: a store, and one handler that runs in step with it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ T = TypeVar("T", bound=Handle)
 
 
 class Informer(Generic[T]):
-    """A store, its controller, and one handler that runs on the loop, before the next change.
+    """A store with its controller and one handler, which runs on the loop between changes.
 
-    For who needs exactly that: the handler must be short and plain ``def``, and what it raises
-    ends ``run``. ``SharedIndexInformer`` is for everybody else. Runs once.
+    Use ``SharedIndexInformer`` unless you need exactly this: the handler must be a short ``def``
+    function, and its exceptions end ``run``. Runs once.
 
     Args:
-        source: What to list and watch.
+        source: The resource to list and watch.
         handler, on_add, on_update, on_delete: As for ``SharedIndexInformer.add_event_handler``.
         indexers: Index functions by name.
-        resync_period: Seconds between updates to the same, for everything in the store.
+        resync_period: Seconds between updates for every object in the store; 0 disables them.
         transform, on_watch_error, options, metrics: As for ``SharedIndexInformer``.
 
     Attributes:
-        store: What the server has.
-        controller: What runs it.
+        store: The local cache.
+        controller: The controller that runs the informer.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Informer(Generic[T]):
 
     @property
     def has_synced(self) -> Latch:
-        """Set when the store has the first list, and the handler has been told of it."""
+        """Set when the first list is in the store and has been delivered to the handler."""
         return self.controller.has_synced
 
     async def run(self) -> None:
-        """Until cancelled, or until the handler raises. Raises AlreadyStartedError."""
+        """Run until cancelled, or until the handler raises. Raises AlreadyStartedError."""
         await self.controller.run()
 
     def _process(self, deltas: Deltas[T]) -> None:

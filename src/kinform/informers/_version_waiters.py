@@ -1,4 +1,4 @@
-"""Versions that somebody waits for in; latches that are set when the store has them out."""
+"""Latches that are set when a store reaches a resource version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinform.errors import AlreadyStoppedError, CacheError
 
 
 class HasVersion(Protocol):
-    """How far one list and watch has come."""
+    """The resource version that one list and watch has reached."""
 
     @property
     def name(self) -> str: ...
@@ -21,25 +21,25 @@ class HasVersion(Protocol):
 
 
 class VersionWaiters:
-    """Who waits for what. The caller sees to it that one thread at a time is in here.
+    """The latches waiting for versions. Not thread-safe: the caller holds the lock.
 
     Attributes:
-        waiting: Those who do; while there is nobody, there is nothing to ``look`` for.
+        waiting: The pending latches; if empty, ``look`` need not be called.
     """
 
     def __init__(self, informer: str, parts: Sequence[HasVersion]) -> None:
         self._informer = informer
         self._parts = parts
-        # Weakly held: who has given up waiting has let go of the latch.
+        # Weak references: an abandoned latch is dropped.
         self.waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
         self._is_over = False
 
     def begin(self) -> None:
-        """The informer is about to start: versions may come, from here on."""
+        """Accept latches again, before the informer starts."""
         self._is_over = False
 
     def end(self) -> None:
-        """The informer has stopped: nothing comes any more, and nobody is to wait for it."""
+        """Fail all pending latches: the informer has stopped, and no version will follow."""
         self._is_over = True
         waiting, self.waiting = self.waiting, []
         for resource_version, _, reference in waiting:
@@ -48,11 +48,11 @@ class VersionWaiters:
                 latch.give_up(self._why_never(resource_version))
 
     def latch(self, resource_version: str, namespace: str | None) -> Latch:
-        """Set when the store has everything up to this version.
+        """Return a latch that is set when the store includes this version.
 
         Raises:
-            CacheError: The version has no order, or there is no such namespace.
-            AlreadyStoppedError: It has not come, and the informer has stopped.
+            CacheError: The version cannot be compared, or the namespace is unknown.
+            AlreadyStoppedError: The informer stopped before it reached the version.
         """
         if not is_comparable(resource_version):
             raise CacheError(
@@ -74,7 +74,7 @@ class VersionWaiters:
         return latch
 
     def look(self) -> None:
-        """A part has come further: set what can be set."""
+        """Set the latches whose version has been reached."""
         still_waiting = []
         for resource_version, namespace, reference in self.waiting:
             latch = reference()
@@ -99,7 +99,7 @@ class VersionWaiters:
 
 
 def oldest(versions: Sequence[str]) -> str:
-    """The one that has come least far; empty if one has not begun."""
+    """Return the oldest version; empty if one of them is empty."""
     found = versions[0]
     for version in versions[1:]:
         if not version or (compare_resource_versions(version, found) or 0) < 0:

@@ -1,4 +1,4 @@
-"""What the engine does in; numbers for whoever counts them out: nobody, Prometheus, or you."""
+"""Metrics of informers: an interface, a no-op default, and an adapter for Prometheus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["NO_METRICS", "Metrics", "NoMetrics", "PrometheusMetrics", "guarded"]
 
 
 def __getattr__(name: str) -> Any:
-    # Its library is an extra, and the engine passes through here.
+    # Imported on first use: prometheus_client is an optional dependency.
     if name != "PrometheusMetrics":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kinform.metrics._prometheus import PrometheusMetrics

@@ -1,4 +1,4 @@
-"""What the engine does in; numbers for whoever counts them out."""
+"""The metrics interface and its no-op implementation."""
 
 from __future__ import annotations
 
@@ -7,62 +7,62 @@ from typing import Protocol
 
 
 class Metrics(Protocol):
-    """What the engine tells. ``informer`` and ``handler`` are names; durations are seconds.
+    """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
-    Calls come from the loop and from the threads of handlers, some of them once per batch of
-    events: they must be short, must not block, and must not raise. Inherit from ``NoMetrics``
-    to take only some of them.
+    Methods are called on the event loop and on the threads of handlers, some of them once per
+    batch of events: they must be fast, must not block and must not raise. Inherit from
+    ``NoMetrics`` to implement only some of them.
     """
 
     def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None:
-        """There is such an informer now.
+        """An informer was started.
 
-        ``staleness()`` is the seconds since it was last known to be current, ``None`` before its
-        first sync; it may be called at any time, from any thread.
+        ``staleness()`` returns the seconds since its store was last known to be current, ``None``
+        before the first sync. It may be called at any time, from any thread.
         """
 
     def list_finished(self, informer: str, duration: float, items: int) -> None:
-        """A list was read to its end, in pages or as the beginning of a stream."""
+        """A complete list was received, in pages or as the start of a stream."""
 
     def watch_opened(self, informer: str) -> None:
-        """The server answered a watch."""
+        """A watch was opened."""
 
     def watch_closed(self, informer: str, duration: float, events: int, short: bool) -> None:
-        """A watch is over; ``short`` if it was at once, and had nothing to say."""
+        """A watch ended; ``short`` if it ended immediately and without events."""
 
     def advanced(self, informer: str, resource_version: str) -> None:
-        """The reflector has come as far as this version."""
+        """The reflector reached this version."""
 
     def relisted(self, informer: str, reason: str) -> None:
-        """Everything is asked for again."""
+        """A complete list was fetched again."""
 
     def failed(self, informer: str, phase: str, kind: str) -> None:
         """A request or a stream failed."""
 
     def queue_depth(self, informer: str, depth: int) -> None:
-        """So many deltas wait for the store."""
+        """The number of deltas waiting to be applied to the store."""
 
     def processed(self, informer: str, seconds: float) -> None:
-        """One batch went from the queue into the store and to the mailboxes."""
+        """A batch was applied to the store and put into the mailboxes."""
 
     def store_changed(self, informer: str, objects: int, bytes: int, resource_version: str) -> None:
-        """The store holds so much, as of this version."""
+        """The size and version of the store after a change."""
 
     def handler_depth(self, informer: str, handler: str, depth: int) -> None:
-        """So many events wait for the handler."""
+        """The number of events waiting for a handler."""
 
     def handler_done(self, informer: str, handler: str, ok: bool, seconds: float) -> None:
-        """The handler took an event, or raised."""
+        """A handler processed an event, or raised."""
 
     def handler_removed(self, informer: str, handler: str) -> None:
-        """There is no such handler any more."""
+        """A handler was removed."""
 
     def informer_stopped(self, informer: str) -> None:
-        """There is no such informer any more; nor have its handlers anything to do."""
+        """An informer stopped, and its handlers with it."""
 
 
 class NoMetrics:
-    """Counts nothing, and costs no more than the calls. Inherit to count some of it."""
+    """Ignores all metrics. Inherit from it to implement some of the methods."""
 
     def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None: ...
     def list_finished(self, informer: str, duration: float, items: int) -> None: ...

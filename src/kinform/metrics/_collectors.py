@@ -1,7 +1,7 @@
-"""A Prometheus registry in, the collectors that all our metrics on it share out.
+"""The Prometheus collectors of a registry, shared by all ``PrometheusMetrics`` on it.
 
-Names are client-go's where it has them, so that its dashboards and alerts fit; what is beyond
-it begins with ``kinform_``. The label ``name`` is the informer's name.
+Names are those of client-go where it has them, so that its dashboards and alerts can be used; other
+names start with ``kinform_``. The label ``name`` is the name of the informer.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ except ImportError as error:
 
 C = TypeVar("C", bound=MetricWrapperBase)
 
-# A batch takes from tens of microseconds to, for the first list of a large cluster, seconds.
+# A batch takes tens of microseconds; the first list of a large cluster takes seconds.
 _LATENCIES = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 
 
 class Collectors:
-    """Every metric, registered once.
+    """All metrics, registered once.
 
     Raises:
-        ConfigError: Someone else has a metric of one of these names on the registry.
+        ConfigError: The registry has a foreign metric of one of these names.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -49,7 +49,7 @@ class Collectors:
                 f"a metric of ours is on this registry already, and not from us: {error}; "
                 "give PrometheusMetrics another registry="
             ) from error
-        # The registry keeps the collectors; if they kept it too, neither would ever go.
+        # The registry refers to the collectors; a reference back would keep both alive forever.
         del self._registry, self._made
 
     def _make_reflector(self) -> None:
@@ -123,10 +123,10 @@ _known: WeakKeyDictionary[CollectorRegistry, Collectors] = WeakKeyDictionary()
 
 
 def collectors_of(registry: CollectorRegistry | None) -> Collectors:
-    """Those of the registry, the default one if ``None``; made when first asked for.
+    """Return the collectors of a registry, creating them on first use; ``None`` is the default.
 
     Raises:
-        ConfigError: Someone else has a metric of one of these names on it.
+        ConfigError: The registry has a foreign metric of one of these names.
     """
     registry = REGISTRY if registry is None else registry
     with _lock:

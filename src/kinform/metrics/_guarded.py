@@ -1,4 +1,4 @@
-"""Somebody's metrics in; the same, but what they raise is logged and goes no further, out."""
+"""Wraps metrics so that their exceptions are logged instead of raised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLS = tuple(name for name in vars(NoMetrics) if not name.startswith("_"))
 
 
 def guarded(metrics: Metrics) -> Metrics:
-    """Metrics that cannot end an informer: counting is not worth that."""
+    """Return metrics whose exceptions cannot end an informer."""
     if metrics is NO_METRICS or isinstance(metrics, _Guarded):
         return metrics
     return cast(Metrics, _Guarded(metrics))
@@ -24,7 +24,7 @@ def guarded(metrics: Metrics) -> Metrics:
 class _Guarded:
     def __init__(self, metrics: Metrics) -> None:
         for name in _CALLS:
-            # Who counts only some of it need not say so.
+            # Methods that the user did not implement are ignored.
             setattr(self, name, _quiet(getattr(metrics, name, getattr(NO_METRICS, name))))
 
 
@@ -33,7 +33,7 @@ def _quiet(call: Callable[..., Any]) -> Callable[..., None]:
     def quiet(*args: Any, **options: Any) -> None:
         try:
             call(*args, **options)
-        except Exception:  # the user's code
+        except Exception:  # user code
             logger.exception("metrics failed in %s", getattr(call, "__name__", call))
 
     return quiet

@@ -1,4 +1,4 @@
-"""What the engine tells in, Prometheus metrics under client-go's names out."""
+"""Exports metrics to Prometheus, under the names of client-go."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-# First of all: it is this one that says what to install if the library is not there.
+# Imported first: it raises the error that names the missing package.
 from kinform.metrics._collectors import Collectors, collectors_of
 
 if TYPE_CHECKING:
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class PrometheusMetrics:
-    """Tells Prometheus. Any number of them may share a registry; they share the metrics on it.
+    """Exports metrics to Prometheus. Several instances may share a registry and its metrics.
 
         factory = DynamicSharedInformerFactory(client, metrics=PrometheusMetrics())
 
-    When an informer stops, the gauges of what it held go; its counters stay, for they are sums
-    over the life of the process.
+    When an informer stops, its gauges are removed. Its counters stay, because they are totals over
+    the lifetime of the process.
 
     Args:
-        registry: Where to register; the default one of ``prometheus_client`` if ``None``.
+        registry: The registry; ``None`` uses the default one of ``prometheus_client``.
 
     Raises:
-        ConfigError: Someone else has a metric of one of our names on the registry.
+        ConfigError: The registry has a foreign metric of one of these names.
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
@@ -120,7 +120,7 @@ class PrometheusMetrics:
 
 
 class _Informer:
-    """The metrics of one informer that are told often: looking one up costs more than it."""
+    """Cached metrics of one informer: looking one up costs more than setting it."""
 
     def __init__(self, collectors: Collectors, name: str) -> None:
         self.last_version = collectors.last_resource_version.labels(name)
@@ -132,7 +132,7 @@ class _Informer:
 
 
 class _Handler:
-    """Those of one handler, for the same reason."""
+    """Cached metrics of one handler."""
 
     def __init__(self, collectors: Collectors, informer: str, name: str) -> None:
         self.pending = collectors.pending.labels(informer, name)
@@ -142,12 +142,12 @@ class _Handler:
 
 
 def _set_version(gauge: Gauge, resource_version: str) -> None:
-    """A float holds 15 digits exactly, and the last ones are those that move."""
+    """Set a gauge to the last 15 digits, which a float represents exactly."""
     digits = resource_version[-15:]
     if digits.isdecimal():
         gauge.set(int(digits))
 
 
 def _drop(gauge: Gauge, *labels: str) -> None:
-    with suppress(KeyError):  # nobody ever told it
+    with suppress(KeyError):  # it was never set
         gauge.remove(*labels)

@@ -1,1 +1,1 @@
-"""Changes of the store in; calls of handlers out, each at its own pace."""
+"""Dispatch: delivers changes of the store to handlers, each at its own pace."""

@@ -1,4 +1,4 @@
-"""A coroutine that took its first step outside of its task in; an awaitable for the rest out."""
+"""Resumes a coroutine in a task after its first step ran outside of that task."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 class Begun:
-    """What is left of a coroutine, to be awaited by the task that it belongs to. Once.
+    """The remainder of a started coroutine, to be awaited once, by the task that owns it.
 
     Args:
-        coroutine: Has been resumed, and has not ended.
-        awaited: What it gave out then: what it waits for.
+        coroutine: A coroutine that has been started and has not ended.
+        awaited: The object it yielded, which it waits for.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, None], awaited: Any) -> None:
@@ -22,7 +22,7 @@ class Begun:
 
     @classmethod
     def failed(cls, error: BaseException) -> Begun:
-        """For one whose first step raised: its task is to hear of it."""
+        """Wrap an exception of the first step, so that it is raised in the task."""
 
         async def nothing() -> None:
             pass
@@ -32,7 +32,7 @@ class Begun:
         return begun
 
     def cancel(self) -> None:
-        """As a task is cancelled: by way of what it waits for, if that can be."""
+        """Cancel as a task does: cancel the awaited future, or throw CancelledError."""
         if self._error is not None or (asyncio.isfuture(self._awaited) and self._awaited.cancel()):
             return
         self._error = asyncio.CancelledError()
@@ -44,7 +44,7 @@ class Begun:
                 if error is None:
                     try:
                         sent = yield self._awaited
-                    except BaseException as thrown:  # the task's, for the coroutine to handle
+                    except BaseException as thrown:  # thrown by the task; the coroutine handles it
                         error = thrown
                 if error is None:
                     self._awaited = self._coroutine.send(sent)

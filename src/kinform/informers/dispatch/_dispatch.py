@@ -1,8 +1,7 @@
-"""Changes of the store in, calls of handlers out, each handler at its own pace.
+"""The dispatcher: puts changes of the store into the mailbox of each handler.
 
-The store's side never waits for a handler and never runs its code: a change is put into every
-mailbox, and a thread or a task takes it from there. On the event loop's thread, unless it says
-otherwise.
+The store never waits for a handler and never runs its code: a thread or a task reads each mailbox.
+Methods run on the event loop's thread unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ T = TypeVar("T")
 
 _log = logging.getLogger("kinform.dispatch")
 
-# A member of an enum is looked up in two steps, a global in one: this is once per event.
+# A global is one lookup, an enum member two; this runs once per event.
 _UPDATED = ChangeType.UPDATED
 
-# A stop takes less than a second: so long may running callbacks take to finish by themselves,
-# and so long may they then take to be cancelled.
+# A stop takes less than a second: running callbacks have this long to finish by themselves,
+# and then this long to handle their cancellation.
 _FINISH = 0.5
 _GIVE_UP = 0.15
 
 
 class Dispatcher(Generic[T]):
-    """Tells every registration of every change, in order, once.
+    """Delivers every change to every registration, in order and once.
 
     Args:
-        name: What its handlers' names begin with: the resource.
-        from_entry: Makes a fresh handle over what rests in the store.
-        version: The resource version of what rests in the store.
-        on_error: Told of every failure of a handler, where that handler runs.
-        metrics: Told of every call of a handler, where that handler runs.
+        name: The prefix of handler names: the resource.
+        from_entry: Makes a new handle from an entry of the store.
+        version: Returns the resource version of an entry of the store.
+        on_error: Called for every failure of a handler, where that handler runs.
+        metrics: Receives every call of a handler, where that handler runs.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Dispatcher(Generic[T]):
         self._version = version
         self._on_error = on_error
         self._lock = threading.Lock()
-        # Replaced, never edited: those who walk over it need no lock.
+        # Replaced, never modified, so iteration needs no lock.
         self._subscriptions: tuple[Subscription, ...] = ()
         self._leaving: tuple[Subscription, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -71,11 +70,11 @@ class Dispatcher(Generic[T]):
 
     @property
     def registrations(self) -> tuple[Registration[T], ...]:
-        """Those that are told of changes now. Any thread."""
+        """All current registrations. Thread-safe."""
         return tuple(Registration(each) for each in self._subscriptions if not each.is_removed)
 
     def free_name(self, name: str) -> str:
-        """Statistics and metrics go by name, so that no two handlers may share one. Any thread."""
+        """Return an unused handler name: statistics and metrics are keyed by name. Thread-safe."""
         taken = {each.name for each in self.registrations}
         free, number = name, 1
         while self._full_name(free) in taken:
@@ -91,13 +90,13 @@ class Dispatcher(Generic[T]):
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> Registration[T]:
-        """Begin to tell a handler: first ``replay``, then what is delivered. Any thread.
+        """Register a handler. It receives ``replay`` first, then later changes. Thread-safe.
 
         Args:
-            options: The handler, and how it wants to be told.
-            from_entry: Makes the handles that this one gets, if it wants others.
-            replay: The store as it is now; whoever calls sees to it that no change falls between.
-            synced: The replay is all there is: the handler has synced when it has been told.
+            options: The handler and its options.
+            from_entry: Makes the handles for this handler, if they differ from the default.
+            replay: The current objects; the caller ensures that no change is lost in between.
+            synced: Whether ``replay`` is complete, so the handler has synced once it processed it.
         """
         callbacks = options.callbacks()
         mailbox = mailbox_for(options.policy, options.capacity)
@@ -128,7 +127,7 @@ class Dispatcher(Generic[T]):
         replay: Sequence[Change] | None = None,
         synced: bool = False,
     ) -> EventStream[T]:
-        """The same for one who asks for changes instead of being told. Any thread."""
+        """Like ``add``, but return the changes as an iterator. Thread-safe."""
         mailbox = mailbox_for(options.policy, options.capacity)
         outcomes = self._outcomes(options.name or "events")
         has_synced = Latch(f"{outcomes.name} has synced")
@@ -141,11 +140,10 @@ class Dispatcher(Generic[T]):
         return stream
 
     def deliver(self, changes: Sequence[Change]) -> bool:
-        """Put changes into every mailbox. Updates to the same version go to those who asked.
+        """Put changes into all mailboxes. Unchanged updates go only to subscribers that want them.
 
-        Returns whether a subscriber with the policy ``block`` is full: then await
-        ``wait_for_capacity``.
-        ``rouse`` is to follow, for those who may be told right there.
+        Returns whether a subscriber with the policy ``block`` is full; then await
+        ``wait_for_capacity``. Call ``rouse`` afterwards to run inline handlers.
         """
         is_crowded = False
         changed: Sequence[Change] | None = None
@@ -173,23 +171,23 @@ class Dispatcher(Generic[T]):
         return is_crowded
 
     def rouse(self) -> None:
-        """Have those told what was delivered who may be told right here. With no lock held."""
+        """Run the handlers that process deliveries inline. Call this without holding a lock."""
         for subscription in self._subscriptions:
             if subscription.runner.run_inline is not None:
                 subscription.runner.run_inline()
 
     @property
     def wants_unchanged(self) -> bool:
-        """Whether anybody asked for updates to the same version."""
+        """Whether a subscriber wants unchanged updates."""
         return any(each.wants_unchanged for each in self._present())
 
     def mark_synced(self) -> None:
-        """The first complete list has been delivered."""
+        """Note that the first complete list has been delivered."""
         for subscription in self._present():
             subscription.put_synced()
 
     def resync(self, changes_for: Callable[[], Sequence[Change]]) -> None:
-        """Remind those who are due. ``changes_for`` is called once, and only if there is one."""
+        """Resync the subscribers that are due. ``changes_for`` is called only if there are any."""
         if self._loop is None:
             return
         now = self._loop.time()
@@ -201,12 +199,12 @@ class Dispatcher(Generic[T]):
             subscription.resync(changes, now)
 
     def next_resync(self) -> float | None:
-        """When the first one is due, in the loop's time; ``None`` if nobody wants a resync."""
+        """Return the loop time of the next resync; ``None`` if no subscriber wants resyncs."""
         times = (each.next_resync for each in self._present())
         return min((time for time in times if time is not None), default=None)
 
     async def wait_for_capacity(self) -> None:
-        """Return when no mailbox of those who chose to block is full."""
+        """Wait until no mailbox with the policy ``block`` is full."""
         while True:
             rooms = (each.mailbox.wait_for_capacity() for each in self._present())
             full = next((room for room in rooms if room is not None), None)
@@ -215,12 +213,12 @@ class Dispatcher(Generic[T]):
             await full
 
     def prepare(self) -> None:
-        """A start is certain to come: who is added from here on belongs to it."""
+        """Announce a start: handlers added from now on belong to it."""
         with self._lock:
             self._is_stopped = False
 
     def start(self) -> None:
-        """Let the consumers begin, with what waits. Again after a stop, too."""
+        """Start all consumers, with the pending changes. May be called again after a stop."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
@@ -229,12 +227,12 @@ class Dispatcher(Generic[T]):
             subscription.start(loop)
 
     async def stop(self) -> None:
-        """Tell nothing more, and return when no consumer is left; within a second.
+        """Stop delivery and return when all consumers have ended, within a second.
 
-        What was not told is told after the next start. Lifecycle callbacks may finish for half a
-        second, then tasks are cancelled: also those of a handler that waits for this stop. A
-        thread that is stuck in a handler after that is left to itself, with a warning; it ends
-        when the handler returns.
+        Pending changes are delivered after the next start. Running callbacks have half a second to
+        finish; then their tasks are cancelled, even that of a handler waiting for this stop. A
+        thread still blocked in a handler is abandoned with a warning and ends when the handler
+        returns.
         """
         with self._lock:
             self._loop = None
@@ -261,12 +259,12 @@ class Dispatcher(Generic[T]):
                 )
 
     def _news(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """All but updates to the same version."""
+        """Return all changes except updates to the same version."""
         version, news = self._version, []
         for change in changes:
             if change.type is _UPDATED and change.old is not None:
                 before = version(change.old)
-                # Without versions nobody can tell: then every update is news.
+                # Without versions, an update cannot be recognised as unchanged.
                 if before and before == version(change.new):
                     continue
             news.append(change)
@@ -278,7 +276,7 @@ class Dispatcher(Generic[T]):
 
         def measure(seconds: float, ok: bool) -> None:
             if mailbox.is_closed:
-                return  # removed meanwhile: its numbers are gone, and are not to come back
+                return  # removed in the meantime: do not recreate its metrics
             self._metrics.handler_done(self._name, handler, ok, seconds)
             self._metrics.handler_depth(self._name, handler, mailbox.depth)
 
@@ -317,11 +315,11 @@ class Dispatcher(Generic[T]):
             subscription.put_synced()
         with self._lock:
             self._subscriptions += (subscription,)
-            # Under the lock: a stop comes before, and none is started, or after, and ends it.
+            # Under the lock, so a concurrent stop either prevents this start or ends the handler.
             if self._loop is not None:
                 subscription.start(self._loop)
         if self._is_stopped and self._loop is None:
-            # Too late for that run: a stream ends, a handler waits for the next one.
+            # The run is over: a stream ends, a handler waits for the next start.
             subscription.halt(lambda: None)
 
     def _dismiss(self, subscription: Subscription) -> None:
@@ -330,16 +328,16 @@ class Dispatcher(Generic[T]):
             self._subscriptions = tuple(
                 each for each in self._subscriptions if each is not subscription
             )
-            # Its callback may be running: a stop waits for it as for the others.
+            # Its callback may still be running, so a stop waits for it too.
             self._leaving += (subscription,)
 
     def _forget(self, subscription: Subscription) -> None:
-        """It was removed, and its last callback has returned: hold on to its handler no more."""
+        """Release a removed subscription after its last callback has returned."""
         with self._lock:
             self._leaving = tuple(each for each in self._leaving if each is not subscription)
 
     def _present(self) -> tuple[Subscription, ...]:
-        """All but those that were garbage; these cannot take themselves off the list."""
+        """Return all subscriptions after removing those whose owner was garbage-collected."""
         subscriptions = self._subscriptions
         for subscription in subscriptions:
             if subscription.mailbox.is_closed:
@@ -349,7 +347,7 @@ class Dispatcher(Generic[T]):
 
 
 async def _all_set(latches: Mapping[Subscription, Latch], timeout: float) -> None:
-    """Return when all are set, or when it took too long."""
+    """Wait until all latches are set or the timeout is over."""
     try:
         async with asyncio.timeout(timeout):
             for latch in latches.values():

@@ -1,4 +1,4 @@
-"""Changes in, events to iterate over out: the snapshot, then the tail."""
+"""The event stream: iterates over the current objects, then over all later changes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class InformerEvent(msgspec.Struct, Generic[T], frozen=True):
     """One change of the cache.
 
     Attributes:
-        type: What happened; a resync is an update to the same.
+        type: The type of change. A resync is an update with the same object.
         key: ``namespace/name``.
-        object: The state now; of a deletion the last one known, ``None`` if there is none.
-        old: The state before an update.
-        source: Why it is told.
-        is_in_initial_list: An addition that was there when the stream was opened.
-        final_state_unknown: A deletion that was noticed late: more may have happened before it.
+        object: The current state. For a deletion, the last known state, or ``None``.
+        old: The previous state, for an update.
+        source: What caused the event.
+        is_in_initial_list: Whether this is an add of an object that existed when the stream was
+            opened.
+        final_state_unknown: Whether a deletion was detected late, so that events before it may
+            be missing.
     """
 
     type: ChangeType
@@ -45,14 +47,14 @@ class InformerEvent(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def deleted(self) -> DeletedObject[T] | None:
-        """What a handler's ``on_delete`` gets; ``None`` if this is no deletion."""
+        """The argument of a handler's ``on_delete``; ``None`` if this is not a deletion."""
         if self.type is not ChangeType.DELETED:
             return None
         return DeletedObject(self.key, self.object, self.final_state_unknown)
 
 
 class Inbox(Runner):
-    """Between a mailbox and one who asks for its items: knows who waits, and that it is over."""
+    """Connects a mailbox to an iterating consumer: wakes it, and ends its iteration."""
 
     def __init__(self, mailbox: Mailbox, has_synced: Latch) -> None:
         super().__init__(mailbox)
@@ -60,7 +62,7 @@ class Inbox(Runner):
         self._waiter: asyncio.Future[None] | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Nothing to begin: the one who iterates is the consumer."""
+        """Start nothing: the iterating task is the consumer."""
         self.nudge()
 
     def nudge(self) -> None:
@@ -68,23 +70,23 @@ class Inbox(Runner):
         self._launch()
 
     def halt(self, ended: Callable[[], None]) -> None:
-        # An iteration that has ended must not go on when the informer starts again.
+        # An iteration that has ended must not continue when the informer starts again.
         self._mailbox.close()
         self._launch()
         ended()
 
     def look_for_synced(self) -> None:
-        """Before the marker itself is taken: nothing else is left to be."""
+        """Set ``has_synced`` if only the sync marker is left in the mailbox."""
         if self._mailbox.awaits_synced and self._mailbox.next_is_synced:
             self._has_synced.set()
 
     async def wait(self) -> None:
-        """Return when there may be something to take, or nothing will ever be."""
+        """Wait until the mailbox has an item or is closed."""
         if self._waiter is not None:
             raise StateError("an event stream has one consumer; open another one for the second")
         more = self._waiter = asyncio.get_running_loop().create_future()
         try:
-            # Asked after the waiter can be seen: what comes from here on wakes it.
+            # Checked after the waiter is visible: items that arrive from now on wake it.
             if not self._mailbox and not self._mailbox.is_closed:
                 await more
         finally:
@@ -97,17 +99,17 @@ class Inbox(Runner):
 
 
 class EventStream(Generic[T]):
-    """The cache as it is, then all its changes, in order.
+    """An asynchronous iterator over the current objects, then over all changes, in order.
 
         async for event in informer.events(): ...
 
-        async with informer.events() as events:      # to leave it early and go on elsewhere
+        async with informer.events() as events:      # closes the stream when the block is left
             async for event in events: ...
 
-    It ends when it is closed, or when the informer stops. One that nobody holds is closed.
+    The stream ends when it is closed, garbage-collected, or when the informer stops.
 
     Attributes:
-        has_synced: Set when the last event of what was there at the beginning has been taken.
+        has_synced: Set when the last event of the initial objects has been read.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class EventStream(Generic[T]):
         self._inbox = inbox
         self._projection = projection
         self.has_synced = subscription.has_synced
-        # The dispatcher holds the subscription, never the stream.
+        # The dispatcher refers to the subscription and never to the stream.
         weakref.finalize(self, subscription.mailbox.close).atexit = False
 
     @property
@@ -133,7 +135,7 @@ class EventStream(Generic[T]):
         return self._subscription.stats()
 
     def close(self) -> None:
-        """End the iteration, and discard what waits. Idempotent; any thread."""
+        """End the iteration and discard pending events. Idempotent and thread-safe."""
         self._subscription.remove()
 
     def __aiter__(self) -> EventStream[T]:
@@ -167,7 +169,7 @@ class EventStream(Generic[T]):
         self.close()
 
     def _event(self, change: Change) -> InformerEvent[T] | None:
-        """``None`` if the filter hides it, or failed on it."""
+        """Return the event, or ``None`` if the filter rejected it or raised."""
         outcomes = self._subscription.outcomes
         outcomes.processed += 1
         try:

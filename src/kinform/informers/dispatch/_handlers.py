@@ -1,4 +1,4 @@
-"""What ``add_event_handler`` is given in, checked options and callbacks of one colour out."""
+"""Handler options: validates the arguments of ``add_event_handler``, normalises callbacks."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class HandlesDelete(Protocol[T]):
 
 
 class ResourceEventHandler(HandlesAdd[T], HandlesUpdate[T], HandlesDelete[T], Protocol[T]):
-    """An object that is told of changes; all its methods are ``def``, or all are ``async def``.
+    """An object that receives events. Its methods are all ``def`` or all ``async def``.
 
-    Any one of the three methods is enough.
+    Any one of the three methods is sufficient.
     """
 
 
@@ -46,21 +46,22 @@ AnyHandler = HandlesAdd[T] | HandlesUpdate[T] | HandlesDelete[T]
 
 
 class SubscriptionOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """How one who listens wants to be told; what handlers and event streams have in common.
+    """The options that handlers and event streams have in common.
 
     Attributes:
-        filter: Only objects that it lets through; crossing it becomes an addition or a deletion.
-            A callable runs where the handler does.
-        resync_period: Seconds between reminders of everything in the cache; 0 or ``None`` for none.
-        policy: What happens when the consumer falls behind: ``"unbounded"`` keeps everything,
-            ``"block"`` makes the informer wait (and with it all its handlers), ``"coalesce"``
-            keeps one outcome for each key.
-        capacity: Pending changes from which ``"block"`` makes the informer wait.
-        unchanged_updates: Also updates that a list or a watch repeats with the same version.
-        name: What it is called in logs, threads and metrics.
+        filter: Deliver only objects that match. An update that starts to match is delivered as
+            an add, one that stops matching as a delete. A callable runs where the handler runs.
+        resync_period: Seconds between deliveries of every object in the cache; 0 or ``None``
+            disables them.
+        policy: How to treat a slow consumer: ``"unbounded"`` buffers all events, ``"block"``
+            pauses the informer and thereby all its handlers, ``"coalesce"`` merges pending
+            events per key.
+        capacity: The number of pending changes at which ``"block"`` pauses the informer.
+        unchanged_updates: Also deliver updates that repeat a known resource version.
+        name: The name used in logs, threads and metrics.
 
     Raises:
-        ConfigError: An option cannot be meant; the message names it.
+        ConfigError: An option is invalid; the message names it.
     """
 
     filter: Filter[T] | None = None
@@ -79,7 +80,7 @@ class SubscriptionOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True)
 
 
 class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
-    """A handler, or its parts as keywords, and how it wants to be told.
+    """A handler object or callbacks, and the options of its subscription.
 
     Attributes:
         handler: An object with any of the methods of ``ResourceEventHandler``.
@@ -98,7 +99,7 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
         self.callbacks()
 
     def callbacks(self) -> Callbacks[T]:
-        """What to call."""
+        """Return the callbacks of the handler."""
         keywords = {
             "on_add": self.on_add,
             "on_update": self.on_update,
@@ -118,7 +119,7 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
 
 
 class Callbacks(msgspec.Struct, Generic[T], frozen=True):
-    """Three functions of one colour; ``None`` for what the handler does not care about."""
+    """Three callbacks, all sync or all async; ``None`` for events the handler ignores."""
 
     name: str
     is_async: bool

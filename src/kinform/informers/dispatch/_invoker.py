@@ -1,4 +1,4 @@
-"""Items of a mailbox in, calls of one handler out; what it raises is logged, counted and told."""
+"""Invokes a handler for the items of its mailbox, and logs, counts and reports its failures."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _INITIAL = (ChangeSource.INITIAL, ChangeSource.REPLAY)
 
 
 def is_in_initial_list(change: Change, event: HandlerEvent[T]) -> bool:
-    """Whether it belongs to what was there when the listener came."""
+    """Whether this is an add of an object that existed when the subscriber registered."""
     return event.type is ChangeType.ADDED and change.source in _INITIAL
 
 
 class HandlerFailure(msgspec.Struct, frozen=True):
-    """One change that a handler, or its filter, failed on. It is not told again.
+    """A failure of a handler or its filter. The event is not delivered again.
 
     Attributes:
-        handler: The handler's name.
-        key: Whose change it was.
-        type: What had happened.
-        error: What was raised.
+        handler: The name of the handler.
+        key: The key of the object.
+        type: The type of the change.
+        error: The exception.
     """
 
     handler: str
@@ -47,7 +47,7 @@ class HandlerFailure(msgspec.Struct, frozen=True):
 
 
 class Outcomes:
-    """What became of the changes one listener was told; written by its consumer alone."""
+    """The delivery statistics of one subscriber; written by its consumer only."""
 
     __slots__ = ("_on_error", "failed", "last_error", "name", "processed")
 
@@ -59,7 +59,7 @@ class Outcomes:
         self._on_error = on_error
 
     def fail(self, change: Change, error: BaseException) -> None:
-        """Say it to everybody who wants to know, and go on."""
+        """Count, log and report a failure."""
         self.failed += 1
         self.last_error = error
         _log.error(
@@ -74,10 +74,10 @@ class Outcomes:
 
 
 class HandlerInvoker(Generic[T]):
-    """Calls the handler for each change. ``tell`` is for a thread, ``tell_async`` for a task.
+    """Calls the handler for each change: ``tell`` from a thread, ``tell_async`` from a task.
 
     Args:
-        measure: Gets how long each call took, and whether it went well.
+        measure: Called with the duration of each call in seconds and whether it succeeded.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class HandlerInvoker(Generic[T]):
         self._measure = measure
 
     def tell(self, item: Item) -> None:
-        """Never raises: not even an exit of the handler's thread is the consumer's."""
+        """Deliver one item. Never raises: a handler's SystemExit must not end its consumer."""
         if item is SYNCED:
             self._has_synced.set()
             return
@@ -120,11 +120,11 @@ class HandlerInvoker(Generic[T]):
         try:
             self._outcomes.fail(change, error)
         except BaseException:
-            # Only an exit gets here, and a thread's exit is not the program's.
+            # Only exit exceptions get here; in a handler's thread they must not end the program.
             _log.exception("the error callback of %s tried to exit", self._outcomes.name)
 
     async def tell_async(self, item: Item) -> None:
-        """Raises only what ends the task: its own cancellation, or the end of the process."""
+        """Deliver one item. Raises only the cancellation of the task, or exit exceptions."""
         if item is SYNCED:
             self._has_synced.set()
             return
@@ -140,14 +140,14 @@ class HandlerInvoker(Generic[T]):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled us: the handler awaited something that was.
+            # This task was not cancelled: the handler awaited something that was.
             self._outcomes.fail(item, error)
         self._outcomes.processed += 1
         if self._measure is not None:
             self._measure(time.monotonic() - started, self._outcomes.failed == failed)
 
     def _call(self, change: Change) -> object:
-        """What the callback returned; ``None`` too if there is nothing to call."""
+        """Return the result of the callback; ``None`` if there is none to call."""
         event = self._projection.project(change)
         if event is None:
             return None

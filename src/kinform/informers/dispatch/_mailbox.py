@@ -1,8 +1,8 @@
-"""Changes in, one at a time out: what a registration has not been told yet.
+"""Mailboxes: the pending changes of one registration.
 
-One thread puts (the event loop's, but for the replay before anybody else knows the mailbox), one
-consumer takes; ``clear``, ``close`` and the readings may come from any thread. Changes are shared
-by all mailboxes, so a pending one costs its place in a deque.
+One thread puts (the event loop's, except for the replay before the mailbox is shared) and one
+consumer takes. ``clear``, ``close`` and the properties are thread-safe. All mailboxes share the
+changes, so a pending change costs one slot in a deque.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Policy = Literal["unbounded", "block", "coalesce"]
 
 
 class Marker(Enum):
-    """What lies in a mailbox and is no change."""
+    """Items of a mailbox that are not changes."""
 
     SYNCED = "synced"
 
@@ -33,17 +33,17 @@ Item = Change | Literal[Marker.SYNCED]
 
 
 def mailbox_for(policy: Policy, capacity: int) -> Mailbox:
-    """The mailbox that behaves as ``policy`` says when its consumer falls behind."""
+    """Return a mailbox that implements ``policy``."""
     if policy == "coalesce":
         return CoalescingMailbox()
     return BlockingMailbox(capacity) if policy == "block" else UnboundedMailbox()
 
 
 class Mailbox(ABC):
-    """What every policy has in common: the readings, and the end.
+    """Base class of the mailboxes.
 
     Attributes:
-        is_closed: Nothing goes in any more. ``close`` alone sets it.
+        is_closed: Whether ``close`` was called; later changes are dropped.
     """
 
     def __init__(self) -> None:
@@ -52,23 +52,23 @@ class Mailbox(ABC):
 
     @property
     def awaits_synced(self) -> bool:
-        """Whether the marker lies in it."""
+        """Whether the mailbox contains the sync marker."""
         return self._awaits_synced
 
     @property
     @abstractmethod
     def depth(self) -> int:
-        """How many changes wait."""
+        """The number of pending changes."""
 
     @property
     def age(self) -> float:
-        """Seconds that the oldest change has waited; 0 if there is none."""
+        """Age of the oldest pending change in seconds; 0 if there is none."""
         oldest = next((item for item in self._first() if item is not SYNCED), None)
         return 0.0 if oldest is None else max(0.0, time.monotonic() - oldest.at)
 
     @property
     def bytes(self) -> int:
-        """Payload bytes of the objects that wait, each once; walks over all of them."""
+        """Payload bytes of the pending objects, without duplicates. Iterates over all changes."""
         entries = {
             id(entry): entry
             for change in self._changes()
@@ -79,52 +79,52 @@ class Mailbox(ABC):
 
     @property
     def next_is_synced(self) -> bool:
-        """Whether nothing but the marker is to be taken next."""
+        """Whether the next item is the sync marker."""
         return next(iter(self._first()), None) is SYNCED
 
     @abstractmethod
     def __bool__(self) -> bool:
-        """Whether there is something to take."""
+        """Whether there is an item to take."""
 
     @abstractmethod
     def put(self, changes: Sequence[Change]) -> None:
-        """Add to the end; nothing happens once it is closed."""
+        """Append changes. Does nothing once the mailbox is closed."""
 
     @abstractmethod
     def put_synced(self) -> None:
-        """All changes of the first complete list, or of the replay, have been put before this."""
+        """Append the sync marker, after all changes of the first complete list or the replay."""
 
     @abstractmethod
     def take(self) -> Item | None:
-        """The next item; ``None`` if there is none. Never blocks."""
+        """Remove and return the next item; ``None`` if there is none. Never blocks."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Forget what waits, the marker included."""
+        """Discard all pending items, including the sync marker."""
 
     def wait_for_capacity(self) -> Latch | None:
-        """What to wait for before more is put; ``None`` if there is room, or no limit."""
+        """Return a latch to wait for before the next put; ``None`` if there is capacity."""
         return None
 
     def close(self) -> None:
-        """Forget what waits, and take nothing more in.
+        """Discard all pending items and drop later ones.
 
-        Takes no lock, so that it may run wherever the garbage collector does.
+        Must not deadlock: the garbage collector may call it at any point.
         """
         self.is_closed = True
         self.clear()
 
     @abstractmethod
     def _first(self) -> Sequence[Item]:
-        """The first two items, or as many as there are: one of them is a change."""
+        """Return the first two items, at most one of which is the sync marker."""
 
     @abstractmethod
     def _changes(self) -> Iterable[Change]:
-        """All that waits, as it was at one moment."""
+        """Return a consistent copy of all pending changes."""
 
 
 class UnboundedMailbox(Mailbox):
-    """Keeps everything, in order. Without locks: appending to a deque and popping are atomic."""
+    """Keeps all changes in order. Needs no lock: deque operations are atomic."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class UnboundedMailbox(Mailbox):
         return bool(self._items)
 
     def put(self, changes: Sequence[Change]) -> None:
-        # If it is closed in between, these go into a deque that nobody has any more.
+        # If closed concurrently, the changes go into a deque that is no longer used.
         items = self._items
         if not self.is_closed:
             items.extend(changes)
@@ -174,18 +174,18 @@ class UnboundedMailbox(Mailbox):
             try:
                 return [item for item in list(self._items) if item is not SYNCED]
             except RuntimeError:
-                # The consumer took one while they were being copied.
+                # The consumer took an item during the copy.
                 continue
 
 
 class BlockingMailbox(UnboundedMailbox):
-    """Keeps everything, in order, and says when its producer should wait."""
+    """Keeps all changes in order and tells the producer when to wait."""
 
     def __init__(self, capacity: int) -> None:
         super().__init__()
         self._capacity = capacity
         self._room: Latch | None = None
-        # Reentrant, for the garbage collector may close a mailbox at any line.
+        # Reentrant, because the garbage collector may close a mailbox at any point.
         self._gate = threading.RLock()
 
     def take(self) -> Item | None:
@@ -205,7 +205,7 @@ class BlockingMailbox(UnboundedMailbox):
             room = self._room
             if room is None:
                 room = self._room = Latch("room in a mailbox")
-        # Asked again after the consumer can see the latch: what it took before that opened nothing.
+        # Check again now that the consumer can see the latch: an earlier take did not set it.
         if self.depth < self._capacity:
             self._open()
         return room
@@ -221,15 +221,15 @@ Slot = Change | tuple[Change, Change]
 
 
 class CoalescingMailbox(Mailbox):
-    """Keeps one outcome for each key, at the place of the key's first pending change.
+    """Merges the pending changes of each key, at the position of the first one.
 
-    A deletion and the addition after it are both kept: those are two objects of one name.
+    A deletion followed by an add is kept as two changes: these are two objects of one name.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        # The marker lies under the one key that no object has.
+        # The marker has a key that no object can have.
         self._slots: OrderedDict[str | Marker, Slot | None] = OrderedDict()
 
     @property
@@ -301,12 +301,12 @@ class CoalescingMailbox(Mailbox):
 
 
 def _fold(pending: Slot, change: Change) -> Slot | None:
-    """What is left to be told of a key when ``change`` comes on top of what is pending."""
+    """Return the changes that remain for a key after ``change``; ``None`` if they cancel out."""
     if isinstance(pending, Change):
         return _merge(pending, change)
     gone, back = pending
     outcome = _merge(back, change)
-    # What is back is an addition, and with that nothing merges into two.
+    # The second change is an add, and merging into an add never yields two changes.
     return (gone, outcome) if isinstance(outcome, Change) else gone
 
 
@@ -316,7 +316,7 @@ def _merge(first: Change, later: Change) -> Slot | None:
     if later.type is ChangeType.DELETED:
         if first.type is ChangeType.ADDED:
             return None
-        # ``old`` stays what the handler was told last: a filter must know whether it was told.
+        # ``old`` remains the last delivered state: a filter decides by it whether to deliver.
         return Change(ChangeType.DELETED, first.key, later.source, first.old, later.new, first.at)
     told_why = first.type is ChangeType.ADDED or later.source is ChangeSource.RESYNC
     source = first.source if told_why else later.source

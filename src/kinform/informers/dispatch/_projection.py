@@ -1,4 +1,4 @@
-"""Changes of the store in, what one registration is to see of them out: own handles, own filter."""
+"""Projects changes of the store to the events of one registration, with its handles and filter."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ Filter = Callable[[T], object] | LabelSelector
 
 
 class HandlerEvent(msgspec.Struct, Generic[T], frozen=True):
-    """One change as a registration sees it.
+    """One change as delivered to a registration.
 
     Attributes:
-        type: What it is to this registration: crossing a filter is an addition or a deletion.
-        object: The state now; of a deletion the last one known.
-        old: The state before an update.
-        final_state_unknown: More may have happened to a deleted object than is known.
+        type: The type after filtering: an object that starts to match is added, one that stops
+            matching is deleted.
+        object: The current state; for a deletion, the last known state.
+        old: The previous state, for an update.
+        final_state_unknown: Whether events before a deletion may be missing.
     """
 
     type: ChangeType
@@ -32,9 +33,9 @@ class HandlerEvent(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EventProjection(Generic[T]):
-    """Makes fresh handles for each change, so that no other handler sees edits to them.
+    """Creates new handles for each change, so that handlers cannot see each other's edits.
 
-    Runs where the registration's consumer does: the filter is user code.
+    Runs where the registration's consumer runs, because the filter is user code.
     """
 
     __slots__ = ("_from_entry", "_passes")
@@ -44,7 +45,7 @@ class EventProjection(Generic[T]):
         self._passes = _predicate(filter)
 
     def project(self, change: Change) -> HandlerEvent[T] | None:
-        """``None`` if the filter hides it. Raises what the filter raises."""
+        """Return the event, or ``None`` if the filter rejects it. Filter exceptions propagate."""
         if change.type is ChangeType.DELETED:
             return self._project_deletion(change)
         new = self._from_entry(change.new)
@@ -59,7 +60,7 @@ class EventProjection(Generic[T]):
     def _project_deletion(self, change: Change) -> HandlerEvent[T] | None:
         last = change.old if change.new is None else change.new
         gone = None if last is None else self._from_entry(last)
-        # It must be told if the addition was: what counts is the state that was told, not the last.
+        # A delete must follow a delivered add, so filter by the delivered state, not by the last.
         told = change.new if change.old is None else change.old
         if (
             self._passes is not None
@@ -75,7 +76,7 @@ def _crossing(old: T, new: T, *, was_in: bool, is_in: bool) -> HandlerEvent[T] |
         return HandlerEvent(ChangeType.UPDATED, new, old)
     if is_in:
         return HandlerEvent(ChangeType.ADDED, new)
-    # The last state that belonged to what the filter lets through, as Go's filter gives it.
+    # The last state that matched the filter, as in client-go.
     return HandlerEvent(ChangeType.DELETED, old) if was_in else None
 
 

@@ -1,4 +1,4 @@
-"""One who listens: its mailbox, its consumer, its resync, and what the user holds of it."""
+"""Registrations: the mailbox, consumer and resync of a subscriber, and its public handle."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _SHORTEST_RESYNC = 1.0
 
 
 class HandlerStats(msgspec.Struct, frozen=True):
-    """How one handler, or one event stream, is doing.
+    """Delivery statistics of a handler or an event stream.
 
     Attributes:
-        depth: Changes that wait for it.
-        age: Seconds that the oldest of them has waited.
-        bytes: Payload bytes of the objects that wait.
-        processed: Changes it has dealt with, the failed and the filtered ones included.
-        failed: Changes it raised on.
-        last_error: What it raised last.
+        depth: The number of pending changes.
+        age: The age of the oldest pending change in seconds.
+        bytes: The payload bytes of the pending objects.
+        processed: The number of processed changes, including failed and filtered ones.
+        failed: The number of changes for which the handler raised.
+        last_error: The last exception.
     """
 
     depth: int
@@ -45,7 +45,7 @@ class HandlerStats(msgspec.Struct, frozen=True):
 
 
 class Subscription:
-    """The dispatcher's side of a registration: where changes are put."""
+    """The dispatcher's side of a registration, which receives the changes."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Subscription:
 
     @property
     def is_removed(self) -> bool:
-        # A closed mailbox alone is one whose owner was garbage.
+        # The mailbox alone is closed if its owner was garbage-collected.
         return self._is_removed or self.mailbox.is_closed
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell what waits, and what comes. Resyncs are counted from here."""
+        """Start delivery of pending and later changes. The resync period starts now."""
         with self._lock:
             if self._is_removed:
                 return
@@ -92,7 +92,7 @@ class Subscription:
         self.runner.nudge()
 
     def put_synced(self) -> None:
-        """Once is enough: it waits in the mailbox, or it has been there."""
+        """Put the sync marker, unless it is pending or was processed."""
         if not self.has_synced and not self.mailbox.awaits_synced:
             self.mailbox.put_synced()
             self.runner.nudge()
@@ -105,9 +105,9 @@ class Subscription:
         self.put(changes)
 
     def halt(self, ended: Callable[[], None]) -> None:
-        """Tell nothing more; ``ended`` is called when no callback runs any more.
+        """Stop delivery; ``ended`` is called when no callback is running any more.
 
-        What waits stays: after a restart the handler goes on where it was, and misses nothing.
+        Pending changes are kept, so the handler continues without a gap after a restart.
         """
         self.runner.halt(ended)
         self.next_resync = None
@@ -137,12 +137,12 @@ class Subscription:
 
 
 class Registration(Generic[T]):
-    """What ``add_event_handler`` returns. Any thread.
+    """The registration of an event handler, as returned by ``add_event_handler``. Thread-safe.
 
     Attributes:
-        has_synced: Set when the handler has returned from everything that was there when it came,
-            or failed on it. Never reverts.
-        stopped: Set when the handler was removed and will not be called again, nor is being called.
+        has_synced: Set when the handler has processed, or failed on, every object that existed
+            when it was registered. Never reset.
+        stopped: Set when the handler was removed and its last callback has returned.
     """
 
     __slots__ = ("_subscription", "has_synced", "stopped")
@@ -170,10 +170,10 @@ class Registration(Generic[T]):
         return self._subscription.stats()
 
     def remove(self) -> None:
-        """Tell the handler nothing more. Idempotent; the handler itself may do it.
+        """Remove the handler. Idempotent, and may be called by the handler itself.
 
-        What it has not been told is discarded. A callback that runs may finish: wait for
-        ``stopped`` to be sure of it, but not in the handler itself.
+        Pending events are discarded. A running callback may finish: wait for ``stopped`` to be
+        sure that it has, but not inside the handler.
         """
         self._subscription.remove()
 

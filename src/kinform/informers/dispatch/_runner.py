@@ -1,8 +1,8 @@
-"""A mailbox in, calls of ``tell`` out: who runs a consumer, and when it begins and ends.
+"""Runners: start and end the thread or task that consumes a mailbox.
 
-A consumer lives only while there is something to tell (a thread lingers a little), so an idle
-handler costs no thread and no task. Per registration there is at most one at any time: calls never
-overlap, not even when a handler is stuck while its informer stops and starts again.
+A consumer exists only while there are changes to deliver (a thread waits a little longer), so an
+idle handler needs no thread. A registration has at most one consumer at any time: calls never
+overlap, even if a handler blocks while its informer stops and starts again.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _log = logging.getLogger("kinform.dispatch")
 
 _LINGER = 10.0
 
-# A handler that never awaits must leave the loop to others now and then.
+# A handler that never awaits must yield to the loop now and then.
 _TURN_ITEMS = 50
 _TURN_SECONDS = 0.002
 
 
 def runs_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether this thread is running that loop right now."""
+    """Whether the calling thread is running this loop."""
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
@@ -38,11 +38,11 @@ def runs_here(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class Runner(ABC):
-    """Begins a consumer when there is need of one. Any thread.
+    """Starts a consumer when there are items to deliver. Thread-safe.
 
     Attributes:
-        run_inline: ``nudge``, on the loop's thread and with no lock held; for those who may then
-            be told right here, ``None`` for others.
+        run_inline: Like ``nudge``, but delivers directly if possible; call it on the loop's
+            thread without holding a lock. ``None`` if the runner cannot deliver inline.
     """
 
     run_inline: Callable[[], None] | None = None
@@ -55,14 +55,14 @@ class Runner(ABC):
         self._ended: list[Callable[[], None]] = []
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Consume from now on."""
+        """Allow consumption from now on."""
         self._adopt(loop)
         with self._lock:
             self._is_allowed = True
         self.nudge()
 
     def nudge(self) -> None:
-        """Something was put into the mailbox. Always after the putting, so none is overlooked."""
+        """Note that items were put into the mailbox. Call it after the put, so none is missed."""
         with self._lock:
             if not self._is_allowed:
                 return
@@ -75,7 +75,7 @@ class Runner(ABC):
         self._launch()
 
     def halt(self, ended: Callable[[], None]) -> None:
-        """Tell nothing more; ``ended`` is called when no callback runs any more."""
+        """Stop delivery; ``ended`` is called when no callback is running any more."""
         with self._lock:
             self._is_allowed = False
             if self._is_active:
@@ -84,38 +84,38 @@ class Runner(ABC):
                 return
         ended()
 
-    def cancel(self) -> None:  # noqa: B027 - a thread cannot be cancelled, and that is all right
-        """Interrupt the running callback, if that is possible. On the loop's thread."""
+    def cancel(self) -> None:  # noqa: B027 - optional: threads cannot be cancelled
+        """Interrupt the running callback if possible. Call it on the loop's thread."""
 
-    def join(self) -> None:  # noqa: B027 - a task that has ended leaves nothing behind
-        """After ``ended``: wait for what little is left."""
+    def join(self) -> None:  # noqa: B027 - optional: tasks leave nothing to join
+        """Wait for the remains of an ended consumer. Call it after ``ended``."""
 
     def _end(self) -> None:
-        """The consumer is over."""
+        """Note that the consumer has ended."""
         with self._lock:
             ended = self._resign()
         for tell in ended:
             tell()
 
     def _resign(self) -> list[Callable[[], None]]:
-        """From here on another consumer may begin; these are to be called. Under the lock."""
+        """Permit another consumer and return the callbacks to call. Requires the lock."""
         self._is_active = False
         ended, self._ended = self._ended, []
         return ended
 
     @abstractmethod
     def _launch(self) -> None:
-        """Begin a consumer; it calls ``_end`` whatever happens."""
+        """Start a consumer, which must call ``_end`` in any case."""
 
-    def _adopt(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: B027 - a thread has no need of it
-        """The loop that the informer runs on, for those who need one."""
+    def _adopt(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: B027 - optional: for tasks
+        """Remember the informer's loop, for runners that need one."""
 
-    def _rouse(self) -> None:  # noqa: B027 - a task never sleeps: it ends
-        """Wake the consumer if it sleeps. Under the lock."""
+    def _rouse(self) -> None:  # noqa: B027 - optional
+        """Wake a waiting consumer. Requires the lock."""
 
 
 class ThreadRunner(Runner):
-    """For ``def`` handlers: one daemon thread, which retires after ``linger`` idle seconds."""
+    """Runs ``def`` handlers on a daemon thread, which ends after ``linger`` idle seconds."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class ThreadRunner(Runner):
         self._last: threading.Thread | None = None
 
     def join(self) -> None:
-        # Its last act was to say so; this is about the few instructions after that.
+        # The thread has reported its end; only a few instructions are left.
         if self._last is not None:
             self._last.join(timeout=0.2)
 
@@ -144,7 +144,7 @@ class ThreadRunner(Runner):
         try:
             thread.start()
         except RuntimeError:
-            # Too many threads, or Python is ending. What waits is told when a thread can be had.
+            # Too many threads, or the interpreter is exiting. The items stay pending until a nudge.
             _log.exception("no thread for handler %s", self._name)
             self._last = None
             self._end()
@@ -158,7 +158,7 @@ class ThreadRunner(Runner):
                 return
 
     def _wait(self) -> bool:
-        """Whether there is more to do; if not, this thread is out, decided under the lock."""
+        """Wait for items; return false if this thread must end, as decided under the lock."""
         with self._more:
             if self._is_allowed and not self._mailbox:
                 self._sleeps = True
@@ -177,16 +177,15 @@ class ThreadRunner(Runner):
 
 
 class TaskRunner(Runner):
-    """For ``async def`` handlers: one task on the informer's loop, from the first change on.
+    """Runs ``async def`` handlers in one task on the informer's loop, from the first change on.
 
-    Between changes it waits: to begin another task each time takes the loop three turns instead
-    of one. A handler that cancels its own task loses that task: another one begins with the next
-    change.
+    The task waits between changes: a new task for each would take three iterations of the loop
+    instead of one. If a handler cancels its own task, the next change starts another one.
 
-    While it waits, ``run_inline`` runs the handler in its name up to where it first awaits
-    something that is not there yet, and most handlers never do: then the loop need not turn once
-    more for them (4 % of the CPU of an event, benchmarks/bench_beside.py). What is left of
-    the handler goes on in the task.
+    While the task waits, ``run_inline`` runs the handler in the context of that task, up to the
+    first await that blocks. Most handlers never block, which saves one iteration of the loop (4 %
+    of the CPU of an event, benchmarks/bench_beside.py). Otherwise the handler continues in the
+    task.
     """
 
     def __init__(
@@ -213,12 +212,12 @@ class TaskRunner(Runner):
 
     def _launch(self) -> None:
         assert self._loop is not None
-        # Never right here: a loop may begin tasks eagerly, and whoever nudges may hold a lock.
+        # Never directly: the loop may start tasks eagerly, and the caller may hold a lock.
         soon = self._loop.call_soon if runs_here(self._loop) else self._loop.call_soon_threadsafe
         try:
             soon(self._begin)
         except RuntimeError:
-            # The loop has ended, and with it everybody on it.
+            # The loop is closed, and all its tasks have ended.
             self._end()
 
     def _begin(self) -> None:
@@ -227,7 +226,7 @@ class TaskRunner(Runner):
             self._context = copy_context()
             self._task = self._loop.create_task(self._run(), name=self._name, context=self._context)
         else:
-            # Somebody's own, who need not know of contexts. Then it is woken for every change.
+            # A custom task factory may not accept a context; then there is no inline delivery.
             self._context = None
             self._task = self._loop.create_task(self._run(), name=self._name)
         self._task.add_done_callback(self._done)
@@ -248,7 +247,7 @@ class TaskRunner(Runner):
                     return
                 if self._mailbox:
                     continue
-                # Who nudges after our look at the mailbox finds us waiting.
+                # A nudge after the check of the mailbox finds this future.
                 more = self._more = self._loop.create_future()
             try:
                 await more
@@ -264,7 +263,7 @@ class TaskRunner(Runner):
 
     def run_inline(self) -> None:
         if self._is_telling_here:
-            return  # by a handler that is told right here: it is looked for more after it
+            return  # called by a handler that runs inline; the loop below looks for more items
         more = self._more
         loop, task, context = self._loop, self._task, self._context
         if (
@@ -289,7 +288,7 @@ class TaskRunner(Runner):
             more.set_result(None)
 
     def _tell_here(self) -> None:
-        """For one turn, or until a handler has to wait."""
+        """Deliver items for one turn, or until a handler blocks."""
         take, tell = self._mailbox.take, self._tell
         items, since = 0, time.monotonic()
         while self._is_allowed and (item := take()) is not None:
@@ -299,7 +298,7 @@ class TaskRunner(Runner):
                 return
             except StopIteration:
                 pass
-            except BaseException as error:  # what ends the task, or the process
+            except BaseException as error:  # cancellation or an exit exception
                 self._begun = Begun.failed(error)
                 return
             items += 1
@@ -307,17 +306,17 @@ class TaskRunner(Runner):
                 return
 
     def _rouse(self) -> None:
-        more = self._more  # the task may be done waiting between two looks
+        more = self._more  # read once: the task may stop waiting at any time
         if more is not None:
             wake(more)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        # A callback, for a task that is cancelled before its first step runs nothing of its own.
+        # A callback, because a task cancelled before its first step runs none of its own code.
         interrupted, self._was_interrupted = self._was_interrupted, False
         self._task = None
         self._end()
         if not task.cancelled():
-            task.exception()  # what ends the process; the loop raises that itself
+            task.exception()  # an exit exception, which the loop raises itself
         if interrupted or not task.cancelled():
-            # For what came after the last look. If it was cancelled by others, the loop is ending.
+            # For items put after the last check. A task cancelled from outside means the loop ends.
             self.nudge()

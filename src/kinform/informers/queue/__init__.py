@@ -1,1 +1,1 @@
-"""Everything that happens to the objects of a resource, in the order it happened."""
+"""The queue between a reflector and its store: all changes of a resource, in order."""

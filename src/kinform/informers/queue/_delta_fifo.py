@@ -1,7 +1,7 @@
-"""Events, lists and bookmarks in, from any thread; deltas out, in the order they came.
+"""The delta queue: takes events, lists and bookmarks, and hands out deltas in the same order.
 
-Adding never blocks; a producer that can wait awaits ``wait_for_capacity`` first. One consumer, on
-one event loop, takes deltas out.
+Any thread may add, and adding never blocks; a producer that can wait awaits ``wait_for_capacity``
+first. There is one consumer, on one event loop.
 """
 
 from __future__ import annotations
@@ -43,21 +43,22 @@ class _Bookmark(msgspec.Struct, frozen=True):
 
 
 class DeltaFIFO(Generic[T]):
-    """A queue of everything that happens to the objects of one resource.
+    """A queue of all changes to the objects of one resource.
 
-    Every event is an entry of its own and they come out as they went in, across all keys; nothing
-    is merged or left out. A list is one entry, and so is a resync. What they mean is worked out
-    when they are taken out, against what is known by then: every event before them included.
+    Each event is one entry, and entries are taken in the order they were put, across all keys;
+    nothing is merged or dropped. A list is one entry, as is a resync. Their deltas are computed
+    when they are taken, by comparison with the objects known then, after all earlier events.
 
     Args:
-        key_func: The key of an object; ``namespace/name`` unless said otherwise.
-        known_objects: What the consumer has; without it the queue remembers what it handed out.
-        capacity: How many entries may wait before ``wait_for_capacity`` makes producers wait.
-        name: What it is called in errors.
+        key_func: Returns the key of an object; defaults to ``namespace/name``.
+        known_objects: The objects the consumer has. By default, the queue remembers the objects
+            it has handed out.
+        capacity: The number of entries at which ``wait_for_capacity`` starts to wait.
+        name: The name used in errors.
 
     Attributes:
-        has_synced: Set when the consumer is done with the list that the queue began with, or at
-            once if it began with an event.
+        has_synced: Set when the consumer has processed the list that the queue started with, or
+            immediately if it started with an event.
     """
 
     def __init__(
@@ -84,42 +85,42 @@ class DeltaFIFO(Generic[T]):
         self._entries: deque[Any] = deque()
         self._populated = False
         self._closed = False
-        # Held to put one entry in and to close, so that no entry slips in behind the closing.
+        # Held for each put and for closing, so that no entry is added after the close.
         self._lock = threading.Lock()
         self._popping = asyncio.Lock()
-        # Not the same: a ``pop`` that waits for an entry holds the lock too.
+        # Not implied by the lock, which a ``pop`` also holds while it waits for an entry.
         self._is_processing = False
         self._consumer: asyncio.Future[None] | None = None
         self._producers: list[asyncio.Future[None]] = []
 
-    # -- putting in: any thread, never blocks ------------------------------------------------
+    # -- put: any thread, never blocks -------------------------------------------------------
 
     def add(self, obj: T) -> None:
-        """The object is new."""
+        """Add a new object."""
         self._put((Delta(DeltaType.ADDED, obj, self._key_of(obj)),))
 
     def update(self, obj: T) -> None:
-        """The object has changed."""
+        """Add a new state of an object."""
         self._put((Delta(DeltaType.UPDATED, obj, self._key_of(obj)),))
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
-        """The object is gone; ``obj`` is its last state. It need not be known."""
+        """Add a deletion; ``obj`` is the last state. The object need not be known."""
         gone = obj if isinstance(obj, DeletedObject) else DeletedObject(self._key_of(obj), obj)
         self._put((Delta(DeltaType.DELETED, gone, gone.key),))
 
     def put_all(self, deltas: Sequence[Delta[T]]) -> None:
-        """What happened to some objects, in its order. A queue with a ``key_func`` asks that."""
+        """Add changes in order. A queue with a ``key_func`` recomputes their keys."""
         self._put([self._keyed(delta) for delta in deltas] if self._has_own_keys else deltas)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
-        """These objects, and no others, are there. Of several with one key the last counts."""
+        """Add a complete list. Of several objects with one key, the last is used."""
         key_of = self._key_of
         self._replace({key_of(obj): obj for obj in objects}, resource_version)
 
     def replace_keyed(self, objects: dict[str, T], resource_version: str = "") -> None:
-        """The same, by namespace and name, in a dict that is the queue's from now on.
+        """Add a complete list by ``namespace/name``. The queue takes ownership of the dict.
 
-        A queue with a ``key_func`` asks that, and one with a ``replace`` of its own goes by it.
+        A ``key_func`` takes precedence over the given keys, and so does an overridden ``replace``.
         """
         if self._has_own_keys or type(self).replace is not DeltaFIFO.replace:
             self.replace(objects.values(), resource_version)
@@ -127,48 +128,48 @@ class DeltaFIFO(Generic[T]):
             self._replace(objects, resource_version)
 
     def resync(self) -> None:
-        """Hand out once more what is known when this comes to its turn."""
+        """Add a resync, which hands out all objects that are known when it is taken."""
         with self._lock:
             self._append(_Resync())
 
     def bookmark(self, resource_version: str) -> None:
-        """Everything up to this version has been put in."""
+        """Record that everything up to this version has been added."""
         with self._lock:
             self._append(_Bookmark(resource_version))
 
     async def wait_for_capacity(self) -> None:
-        """Return when fewer than ``capacity`` entries wait.
+        """Wait until there are fewer than ``capacity`` entries.
 
         Raises:
-            QueueClosedError: Nothing can be put in any more.
+            QueueClosedError: The queue is closed.
         """
         await self._until_fewer_than(self.capacity)
 
     async def wait_until_empty(self) -> None:
-        """Return when no entry waits. Raises as ``wait_for_capacity`` does."""
+        """Wait until the queue is empty. Raises QueueClosedError."""
         await self._until_fewer_than(1)
 
     def close(self) -> None:
-        """Take nothing in any more. What is queued can still be popped. Idempotent; any thread."""
+        """Reject further entries. Queued ones can still be popped. Idempotent and thread-safe."""
         with self._lock:
             self._closed = True
             self._wake_consumer()
         self._wake_producers()
 
-    # -- taking out: one loop ----------------------------------------------------------------
+    # -- pop: one event loop -----------------------------------------------------------------
 
     @overload
     async def pop(self, process: Callable[[Deltas[T]], Awaitable[R]], *, limit: int = 1) -> R: ...
     @overload
     async def pop(self, process: Callable[[Deltas[T]], R], *, limit: int = 1) -> R: ...
     async def pop(self, process: Callable[[Deltas[T]], Any], *, limit: int = 1) -> Any:
-        """Wait for an entry, hand it to ``process``, and return what that returns.
+        """Wait for an entry, pass it to ``process``, and return the result.
 
-        Up to ``limit`` events come together, no two of one key; a list, a resync and a bookmark
-        come alone. What ``process`` raises is raised here, and the entry is gone all the same.
+        Up to ``limit`` events are passed together, at most one per key; a list, a resync and a
+        bookmark are passed alone. Exceptions of ``process`` propagate, and the entry is consumed.
 
         Raises:
-            QueueClosedError: The queue is closed, and empty.
+            QueueClosedError: The queue is closed and empty.
         """
         if limit < 1:
             raise ConfigError(f"a pop of {limit} events hands out nothing; let it be 1 or more")
@@ -187,16 +188,16 @@ class DeltaFIFO(Generic[T]):
                     self.has_synced.set()
 
     def pop_changes(self, limit: int) -> Deltas[T] | None:
-        """What ``pop`` would hand out if that is events, without waiting; else ``None``.
+        """Return the next events without waiting; ``None`` if the next entry is not an event.
 
-        ``None`` too while the ``process`` of a ``pop`` is not done.
+        Also returns ``None`` while the ``process`` of a ``pop`` is running.
         """
         if not self._entries or type(self._entries[0]) is not Delta or self._is_processing:
             return None
         return self._take_changes(limit)
 
     def __len__(self) -> int:
-        """How many entries wait; a list counts as one."""
+        """The number of entries; a list counts as one."""
         return len(self._entries)
 
     @property
@@ -210,14 +211,14 @@ class DeltaFIFO(Generic[T]):
         closed = " closed" if self._closed else ""
         return f"<DeltaFIFO {self.name!r} depth={len(self)}{closed}>"
 
-    # -- inside: entries ---------------------------------------------------------------------
+    # -- private: entries --------------------------------------------------------------------
 
     def _key_of(self, obj: T) -> str:
         try:
             key = self._key_func(obj)
         except KeyFuncError:
             raise
-        except Exception as error:  # whatever a caller's function may raise
+        except Exception as error:  # user code
             raise KeyFuncError(
                 f"{self._called()}: the key function fails on a {type(obj).__name__}: {error!r}"
             ) from error
@@ -247,7 +248,7 @@ class DeltaFIFO(Generic[T]):
             self._populated = True
 
     def _keyed(self, delta: Delta[T]) -> Delta[T]:
-        """The same by this queue's keys; a deletion of nobody knows what stays as it is."""
+        """Return the delta with this queue's key; a deletion without a state is left unchanged."""
         obj = delta.object
         if not isinstance(obj, DeletedObject):
             return Delta(delta.type, obj, self._key_of(obj))
@@ -257,7 +258,7 @@ class DeltaFIFO(Generic[T]):
         return Delta(delta.type, DeletedObject(key, obj.object, obj.final_state_unknown), key)
 
     def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
-        """With the lock held."""
+        """Append an entry. Requires the lock."""
         self._require_open()
         self._entries.append(entry)
         if self._consumer is not None:
@@ -301,7 +302,7 @@ class DeltaFIFO(Generic[T]):
         return [Delta(DeltaType.SYNC, obj, key) for key, obj in known if obj is not None]
 
     def _known_but_not(self, listed: Collection[str]) -> list[Delta[T]]:
-        """Deletions of what a list does not have any more. Nobody saw them happen."""
+        """Return deletions for known objects missing from a list: their events were missed."""
         gone = [
             DeletedObject(key, self._known.get_by_key(key), final_state_unknown=True)
             for key in self._known.list_keys()
@@ -316,7 +317,7 @@ class DeltaFIFO(Generic[T]):
             self._wake_producers()
         return deltas
 
-    # -- inside: waiting and waking ----------------------------------------------------------
+    # -- private: waiting and waking ---------------------------------------------------------
 
     async def _wait_for_entry(self) -> None:
         with self._lock:
@@ -336,14 +337,14 @@ class DeltaFIFO(Generic[T]):
                 self._require_open()
                 self._producers.append(woken)
             try:
-                # Looked at again, for the consumer may have made room before it could know of us.
+                # Check again: the consumer may have taken entries before it could see this future.
                 if len(self._entries) >= entries:
                     await woken
             finally:
                 self._forget_producer(woken)
 
     def _wake_consumer(self) -> None:
-        """With the lock held. Once for many entries: it takes all there are."""
+        """Wake the consumer, once for many entries: it takes all of them. Requires the lock."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             wake(consumer)

@@ -1,4 +1,4 @@
-"""What a queue hands out: a delta for each thing that happened, and which belong together."""
+"""Deltas: the items of a queue, one per change, and how they belong together."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ T = TypeVar("T")
 
 
 class DeltaType(StrEnum):
-    """What is known to have happened to an object."""
+    """The type of a change to an object."""
 
     ADDED = "ADDED"
     UPDATED = "UPDATED"
     DELETED = "DELETED"
-    REPLACED = "REPLACED"  # it is in a list; whether it is new or changed, the store knows
-    SYNC = "SYNC"  # nothing happened; a resync says it again
+    REPLACED = "REPLACED"  # contained in a list; the store knows whether it is new or changed
+    SYNC = "SYNC"  # no change; repeated by a resync
 
 
 class Delta(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One thing that happened to one object.
+    """One change of one object.
 
-    ``gc=False`` is safe, for no object refers to a delta of itself.
+    ``gc=False`` is safe because objects never refer to their deltas.
 
     Attributes:
-        type: What happened.
-        object: The object as it is now; for a deletion always a ``DeletedObject``.
-        key: Whose object it is.
+        type: The type of the change.
+        object: The current object; for a deletion, always a ``DeletedObject``.
+        key: The key of the object.
     """
 
     type: DeltaType
@@ -40,24 +40,24 @@ class Delta(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class DeltasKind(StrEnum):
-    """Why some deltas are handed out together."""
+    """The reason why deltas are handed out together."""
 
-    CHANGES = "CHANGES"  # what happened, in order, each key once
-    REPLACE = "REPLACE"  # a list: what is gone, then everything there is
-    RESYNC = "RESYNC"  # everything that is known, once more
-    BOOKMARK = "BOOKMARK"  # no deltas; all up to a resource version has been handed out
+    CHANGES = "CHANGES"  # events in order, at most one per key
+    REPLACE = "REPLACE"  # a list: deletions first, then all objects
+    RESYNC = "RESYNC"  # all known objects again
+    BOOKMARK = "BOOKMARK"  # no deltas; everything up to a resource version was handed out
 
 
 class Deltas(list[Delta[T]]):
-    """What one pop hands out, to be applied in one step.
+    """The result of one pop, to be applied in one step.
 
     Attributes:
-        kind: Why they belong together.
-        resource_version: What a replace or a bookmark is as of; empty for the others.
-        is_in_initial_list: They are the list that the queue began with.
+        kind: Why the deltas belong together.
+        resource_version: The version of a replace or a bookmark; otherwise empty.
+        is_in_initial_list: Whether this is the list the queue started with.
     """
 
-    # Set on the few that are something else than changes, so that the many cost no call.
+    # Class attributes, so that the frequent CHANGES are created without extra calls.
     kind: DeltasKind = DeltasKind.CHANGES
     resource_version: str = ""
     is_in_initial_list: bool = False
@@ -71,7 +71,7 @@ class Deltas(list[Delta[T]]):
         resource_version: str = "",
         is_in_initial_list: bool = False,
     ) -> Self:
-        """Deltas that belong together for another reason than that they happened."""
+        """Create deltas of a kind other than CHANGES."""
         made = cls(deltas)
         made.kind = kind
         made.resource_version = resource_version

@@ -1,4 +1,4 @@
-"""What the consumer of a queue has already: its store, or what the queue itself remembers."""
+"""The objects that the consumer of a queue already has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class KnownObjects(Protocol[T_co]):
-    """What the consumer of a queue has already: a store, say."""
+    """The objects that the consumer of a queue already has, such as its store."""
 
     def list_keys(self) -> Collection[str]: ...
 
@@ -21,7 +21,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class RememberedObjects(Generic[T]):
-    """The last state of everything that was handed out, for who keeps no store."""
+    """The last state of all objects handed out, for consumers without a store."""
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}

@@ -1,1 +1,1 @@
-"""A source in; a store that has what the server has, and keeps having it, out."""
+"""The reflector: keeps a store identical to the state on the server."""

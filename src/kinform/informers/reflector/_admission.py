@@ -1,4 +1,4 @@
-"""Records as they arrive in; the objects that the store is to have out, each transformed once."""
+"""Admission: prepares received records for the store, and transforms each version once."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ logger = logging.getLogger("kinform.reflector")
 T = TypeVar("T", bound=Handle)
 
 Transform = Callable[[T], T | None]
-"""Changes an object before anybody sees it.
+"""Changes an object before it is stored.
 
-It gets an editable object of its own, and may edit it in place or return another. It runs once
-per version of an object. Leave the name, the namespace, the uid and the version as they are.
-A ``RecordTransform`` gets the bytes instead, and is spared the decoding.
+It receives an editable copy, and may edit it in place or return another object. It is called once
+per version of an object. Name, namespace, uid and resource version must not change. A
+``RecordTransform`` receives encoded bytes instead, which saves the decoding.
 """
 
 
 class KnownRecords(Protocol):
-    """What rests in the store already."""
+    """The records in the store."""
 
     def get(self, key: str) -> Record | None: ...
 
 
 class Admission(Generic[T]):
-    """Decides what becomes of a record before any store has it.
+    """Decides which form of a received record is stored, if any.
 
-    A version that is known already stays as it is: same bytes, and no second transform. What
-    cannot be read or transformed goes to the quarantine, and its last good state stands.
+    A version that is already stored is kept: same bytes, no second transform. An object that
+    cannot be decoded or transformed goes to the quarantine, and its last good state is kept.
 
     Args:
-        form: What the objects are views of.
-        transform: Changes each version of an object once.
-        known: What the store has already.
-        quarantine: Where to put what cannot be read.
-        expected_kind: Objects of another kind are left out.
-        keeps_records: Who is filled keeps records, and gets them: no views are made over them.
+        form: The class of the objects.
+        transform: Called once for each version of an object.
+        known: The records in the store.
+        quarantine: Receives objects that cannot be decoded or transformed.
+        expected_kind: Objects of other kinds are ignored.
+        keeps_records: Whether the target stores records, so that no handles are needed.
 
     Attributes:
-        last_expected: The kind that was expected last. A stream says the same one with every
-            event, and whoever looks here first need not ask.
+        last_expected: The last kind that was accepted. All events of a stream share one instance,
+            so an identity check against it avoids a call.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Admission(Generic[T]):
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         self._quarantined = self.quarantine.by_key
-        # What a list that broke off had transformed already, for the next attempt at it.
+        # Records transformed by an interrupted list, for its next attempt.
         self._prepared: dict[str, Record] = {}
 
     def is_expected(self, record: Record) -> bool:
-        """Whether it is an object of ours: not a table, not of another kind than expected."""
+        """Whether this is an object of the expected kind, and not a table."""
         gvk = record.gvk
         if self._expected_kind is not None:
             expected = gvk == self._expected_kind
@@ -88,14 +88,14 @@ class Admission(Generic[T]):
         return expected
 
     def admit(self, record: Record) -> T | None:
-        """The object for the store; ``None`` if it went to quarantine."""
+        """Return the object to store; ``None`` if it was quarantined."""
         admitted = self._admitted(record)
         if admitted is None or self._keeps_records:
             return cast("T | None", admitted)
         return self._form.over(admitted)
 
     def admit_listed(self, record: Record) -> Record | None:
-        """What is to be kept of an object of a list, which may be known in this very version."""
+        """Return the record to store for an object of a list; its version may be known."""
         known = self._known_version(record) if self._known or self._prepared else None
         if known is not None:
             self.quarantine.release(record.head.key)
@@ -119,29 +119,29 @@ class Admission(Generic[T]):
         return admitted
 
     def listed(self, records: dict[str, Record]) -> dict[str, T]:
-        """The objects for the store, by key, once a list is complete.
+        """Return the objects for the store by key, once a list is complete.
 
-        Not before: made together they leave no holes in memory between all that stays.
+        Creating them together, after the list, avoids memory fragmentation.
         """
         if self._keeps_records:
             return cast("dict[str, T]", records)
         return dict(zip(records, self._form.over_all(records.values()), strict=True))
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
-        """Put away bytes that are no object; the key under which they are."""
+        """Quarantine bytes that cannot be decoded, and return the key of the object."""
         return self._put_away(error, payload=payload)
 
     def last_good(self, key: str) -> Record | None:
-        """What the store has of an object, while its newest version is in quarantine."""
+        """Return the stored record of an object whose newest version is quarantined."""
         return self._known.get(key) if self._known else None
 
     def list_finished(self, unreadable: Container[str], *, namespace: str | None = None) -> None:
-        """The store has the list, of all or of one namespace: nothing of it is needed here."""
+        """Clean up after a list, of all objects or of one namespace, is in the store."""
         self._prepared.clear()
         self.quarantine.retain(unreadable, namespace=namespace)
 
     def _known_version(self, record: Record) -> Record | None:
-        """What the store has of this very version, or what a list that broke off had."""
+        """Return the record of this exact version from the store or from an interrupted list."""
         new, key = record.head, record.head.key
         if not new.resource_version:
             return None
@@ -174,11 +174,11 @@ class Admission(Generic[T]):
             return admitted
         except TransformError:
             raise
-        except Exception as error:  # a transform is the user's code
+        except Exception as error:  # transforms are user code
             raise TransformError(f"the transform failed on {key!r}: {error}", key=key) from error
 
     def _edited(self, record: Record, transform: Transform[T]) -> Record:
-        """What a transform makes of an editable copy."""
+        """Apply a transform to an editable copy."""
         editable = self._form.over(record).copy()
         result = transform(editable)
         result = editable if result is None else result
@@ -204,7 +204,7 @@ class Admission(Generic[T]):
 
 
 def records_of(store: object) -> KnownRecords | None:
-    """What rests in a store of Kubernetes objects; ``None`` for any other."""
+    """Return the records of a store of Kubernetes objects; ``None`` for any other store."""
     if isinstance(store, StoreTarget):
         store = store.store
     if isinstance(store, Store) and isinstance(store.adapter, Handles):

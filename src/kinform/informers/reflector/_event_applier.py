@@ -1,4 +1,4 @@
-"""The frames of a watch in, in their order; calls on the store out."""
+"""Applies the frames of a watch to the store, in order."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
 
-# A watch from these begins with what there is, and not after a known state.
+# A watch from these versions starts with the existing objects, not after a known state.
 FROM_ANYWHERE = ("", "0")
 
-# A member of an enum is looked up in two steps, a global in one: these are for every event.
+# A global is one lookup, an enum member two; these are used for every event.
 _ADDED, _BOOKMARK = EventType.ADDED, EventType.BOOKMARK
 _DELTA_TYPES = {EventType.ADDED: DeltaType.ADDED, EventType.MODIFIED: DeltaType.UPDATED}
 
 
 class WatchEventApplier(Generic[T]):
-    """Applies events to the store and keeps count of how far that is.
+    """Applies events to the store and records the resource version reached.
 
-    Raises, while taking:
+    Raises, in ``take``:
         ApiError: The server sent an ERROR event.
-        WatchReplayError: The server told again what was told before.
-        CacheError: The store refused.
+        WatchReplayError: The server repeated earlier events.
+        CacheError: The store failed.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class WatchEventApplier(Generic[T]):
         self._admit = admission.admit
         self._admission = admission
         self._state = state
-        # What the batch at hand has brought so far, and the target does not have yet.
+        # Deltas of the current batch that the target has not received yet.
         self._deltas: list[Delta[T]] = []
 
     def take(self, batch: list[Frame], watch: OpenWatch) -> bool:
-        """Apply all of it, and remember the version of each; whether nobody has to be waited for.
+        """Apply a batch and record its versions; return whether the target needs no pause.
 
-        What comes before something that is refused is applied: it is not sent again.
+        Events before a failing one are applied, because they are not sent again.
         """
         state, admission = self._state, self._admission
         before = state.resource_version
@@ -67,7 +67,7 @@ class WatchEventApplier(Generic[T]):
                 watch.events += 1
                 if watch.opened_from in FROM_ANYWHERE:
                     if frame.type is _ADDED:
-                        # What there was at the start comes in no order of versions.
+                        # Existing objects are not ordered by version.
                         continue
                     watch.opened_from = version
                 if version:
@@ -105,7 +105,7 @@ class WatchEventApplier(Generic[T]):
             self._deltas.append(Delta(_DELTA_TYPES[kind], obj, key))
 
     def _flush(self) -> bool:
-        """Give the store what was collected for it; whether it need not be waited for."""
+        """Pass the collected deltas to the store; return whether it needs no pause."""
         deltas, self._deltas = self._deltas, []
         try:
             return self._target.put(deltas)
@@ -113,7 +113,7 @@ class WatchEventApplier(Generic[T]):
             raise
         except CacheError as error:
             raise CacheError(f"{self._name}: {error}") from error.__cause__
-        except Exception as error:  # the target may be anybody's
+        except Exception as error:  # the target may be user code
             raise CacheError(f"{self._name}: the store failed: {error}") from error
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
@@ -122,13 +122,13 @@ class WatchEventApplier(Generic[T]):
         self._come_to(version)
 
     def _come_to(self, version: str) -> None:
-        """Tell the store how far this is where no event does: nobody is to wait for it."""
+        """Pass the version to the store if no delta contains it, so that waiters are released."""
         if version:
             self._flush()
             self._target.bookmark(version)
 
     def _take_unreadable(self, frame: Frame) -> str:
-        """Put it away; its version, as far as that can be read."""
+        """Quarantine an undecodable event and return its version, if it can be read."""
         error = frame.error
         if not isinstance(error, DecodeError):
             assert error is not None  # a frame has a record or an error
@@ -141,20 +141,20 @@ class WatchEventApplier(Generic[T]):
         return error.resource_version
 
     def _delete_by_key(self, key: str) -> None:
-        """The server says that it is gone, in words that cannot be read or transformed."""
-        # Without a state: the store knows its last one better than anybody who looks now,
-        # before what is queued has come to it.
+        """Delete an object whose delete event cannot be decoded or transformed."""
+        # Without a state: queued changes may be newer than what the store has now, so the store
+        # itself supplies the last state when it applies the deletion.
         gone = DeletedObject[T](key, None, final_state_unknown=True)
         self._deltas.append(Delta(DeltaType.DELETED, gone, key))
         self._admission.quarantine.release(key)
 
     def _check_replay(self, record: Record, watch: OpenWatch) -> None:
-        """An honest server has nothing to add that is older than where we asked it to go on."""
+        """Raise if an added object is not newer than the version the watch was opened from."""
         if watch.opened_from in FROM_ANYWHERE:
             return
         order = compare_resource_versions(record.head.resource_version, watch.opened_from)
         if order is None:
-            # Versions without order: then who is known must not come again, unless reborn.
+            # Without comparable versions, an add of a known object with the same uid is a replay.
             known = self._admission.last_good(record.head.key)
             replayed = known is not None and known.head.uid == record.head.uid
         else:

@@ -1,8 +1,8 @@
-"""A limit on waiting that moves while one waits; one timer for all of it.
+"""A timeout whose deadline moves while a task waits, with a single timer.
 
-``asyncio.timeout`` makes and cancels a timer each time, which at an event each is a good part of
-what the event costs (benchmarks/run.py --only steady). Here whoever hears something notes when,
-and the timer asks when it comes.
+``asyncio.timeout`` creates and cancels a timer each time; once per event, that is a considerable
+part of the cost of an event (benchmarks/run.py --only steady). Here, each read only records its
+time, and the timer checks the deadline when it fires.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from types import TracebackType
 
 
 class IdleTimeout:
-    """``with alarm.set():`` raises TimeoutError in this task if it goes on past the deadline.
+    """``with timeout.set():`` raises TimeoutError in the current task after the deadline.
 
     Args:
-        deadline: When that is, in the loop's time. It is asked when the timer comes, so it may
-            have moved on meanwhile; when it has moved nearer, set the alarm again.
+        deadline: Returns the deadline in loop time. It is called when the timer fires, so the
+            deadline may have moved to later; after moving it to earlier, call ``set`` again.
 
     Attributes:
-        is_late: Whether it went off while somebody waited, the last time.
+        is_late: Whether the last wait exceeded the deadline.
     """
 
     __slots__ = ("_deadline", "_loop", "_requests", "_task", "_timer", "is_late")
@@ -35,7 +35,7 @@ class IdleTimeout:
 
     def set(self) -> IdleTimeout:
         deadline = self._deadline()
-        # A timer that comes too early looks again; one that would come too late is replaced.
+        # A timer that fires early checks again; one that would fire late is replaced.
         if self._timer is not None and self._timer.when() > deadline:
             self.stop()
         if self._timer is None:
@@ -63,14 +63,14 @@ class IdleTimeout:
         assert task is not None
         if not self.is_late:
             return
-        # The cancellation was ours, unless somebody else wants an end as well.
+        # The cancellation came from this timeout, unless another one was requested too.
         if task.uncancel() <= self._requests and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
     def _look(self) -> None:
         self._timer = None
         if self._task is None:
-            return  # nobody waits; the next to wait sets it again
+            return  # nothing is waiting; the next set() starts a timer
         deadline = self._deadline()
         if self._loop.time() < deadline:
             self._timer = self._loop.call_at(deadline, self._look)

@@ -1,4 +1,4 @@
-"""The objects of one list in, from pages or a stream; the complete set out, or nothing of it."""
+"""Builds a complete list from pages or from a stream."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ T = TypeVar("T", bound=Handle)
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-# A member of an enum is looked up in two steps, a global in one: this is once per object.
+# A global is one lookup, an enum member two; this runs once per object.
 _ADDED, _DELETED, _BOOKMARK = EventType.ADDED, EventType.DELETED, EventType.BOOKMARK
 _NOT_INITIAL = (EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK)
 
-# How many objects are taken in before others have their turn on the loop.
+# The number of objects to process before other tasks of the loop run.
 _SLICE = 100
 
 
 class ListBuilder(Generic[T]):
-    """A list in the making. No store sees it before it is complete.
+    """A list under construction. The store receives it only when it is complete.
 
     Args:
-        name: Whose list it is, for errors.
-        admission: Decides what becomes of each record.
+        name: The name of the list in errors.
+        admission: Prepares each record for the store.
 
     Attributes:
-        records: What has come so far, by key.
-        unreadable: The keys of what has come and could not be read.
-        is_late: A stream tells of changes already, so all there was has come.
+        records: The records received so far, by key.
+        unreadable: The keys of received objects that cannot be decoded or transformed.
+        is_late: Whether the stream already contains changes, so that all existing objects have
+            been received.
     """
 
     def __init__(self, name: str, admission: Admission[T]) -> None:
@@ -43,10 +44,10 @@ class ListBuilder(Generic[T]):
         self.is_late = False
 
     def keep(self, record: Record) -> None:
-        """Take it in.
+        """Add a record.
 
         Raises:
-            CacheError: It has no name.
+            CacheError: The object has no name.
         """
         if not record.head.name:
             raise CacheError(
@@ -62,10 +63,10 @@ class ListBuilder(Generic[T]):
             self.records[key] = admitted
 
     def refuse(self, error: ApiError | DecodeError | None, payload: bytes) -> None:
-        """Note what cannot be read.
+        """Record an object that cannot be decoded.
 
         Raises:
-            ApiError: It is no object at all, but the server's refusal.
+            ApiError: This is an error response of the server, not an object.
         """
         if not isinstance(error, DecodeError):
             assert error is not None  # a frame has a record or an error
@@ -73,14 +74,14 @@ class ListBuilder(Generic[T]):
         key = self._admission.refuse(error, payload)
         self.unreadable.add(key)
         if (known := self._admission.last_good(key)) is not None:
-            # The server has it, so it must not look deleted.
+            # The object exists on the server, so it must not be treated as deleted.
             self.records[key] = known
 
     def take_events(self, batch: list[Frame]) -> tuple[int, str | None]:
-        """Take in initial events.
+        """Add initial events of a stream.
 
-        Returns how many frames were used, and the list's version if the end bookmark was the
-        last of them.
+        Returns the number of frames used, and the version of the list if the last of them was the
+        bookmark that ends the initial events.
         """
         admission, keep = self._admission, self.keep
         for position, frame in enumerate(batch, start=1):
@@ -104,15 +105,15 @@ class ListBuilder(Generic[T]):
             self._drop(frame.error.key)
 
     def _drop(self, key: str) -> None:
-        """It was deleted while the list was on its way."""
+        """Remove an object that was deleted while the list was received."""
         self.records.pop(key, None)
         self.unreadable.discard(key)
 
     async def take_page(self, page: ObjectList[T]) -> None:
-        """Take in one page.
+        """Add a page.
 
         Raises:
-            DecodeError: It is not of objects.
+            DecodeError: The page contains tables instead of objects.
         """
         await self._take_records(page.records)
         for bad in page.undecodable:
@@ -129,16 +130,16 @@ class ListBuilder(Generic[T]):
 
 
 class _Annotated(Model):
-    """As much of an object's metadata as is to be known of a bookmark."""
+    """The part of a bookmark's metadata that is needed."""
 
-    annotations: Any = None  # whatever it is, it is no reason to give the list up
+    annotations: Any = None  # of any type: an invalid one must not fail the list
 
 
 _METADATA = Part[_Annotated]("metadata", _Annotated).alone
 
 
 def _ends_initial_events(bookmark: Record) -> bool:
-    # As metadata alone: what the rest of such an object is made of need not be known yet.
+    # Decode metadata only: the model of the whole object may not be loaded yet.
     codec, payload = bookmark.codec.keep_metadata(bookmark.payload)
     (metadata,) = codec.decode_parts(payload, _METADATA)
     annotations = None if metadata is None else metadata.annotations

@@ -1,4 +1,4 @@
-"""One open stream of a source in; batches of frames out, or an error when it falls silent."""
+"""An open stream of a source, with a limit on the time without data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ logger = logging.getLogger("kinform.reflector")
 
 
 class OpenWatch:
-    """A stream with a limit on its silence. Close it; closing is idempotent.
+    """A stream that fails if it receives nothing for too long. Close it; this is idempotent.
 
     Attributes:
-        opened_from: The version after which its changes begin.
-        events: How many came, bookmarks included.
-        progressed: Whether something new came: an event, or a bookmark that moved the version.
-        heard_at: When something came last, by the loop's clock.
+        opened_from: The version after which its changes start.
+        events: The number of events received, including bookmarks.
+        progressed: Whether an event was received, or a bookmark with a new version.
+        heard_at: The loop time at which data was last received.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class OpenWatch:
         self.progressed = False
 
     async def open(self) -> None:
-        """Ask for it, and return when it is there.
+        """Open the stream and return when it is established.
 
         Raises:
-            WatchSilenceError: There was no answer when it would have been over.
+            WatchSilenceError: The server did not respond within the lifetime of the watch.
         """
         try:
             async with asyncio.timeout(self._lifetime) as patience:
                 self._batches = await self._stream.__aenter__()
         except TimeoutError as error:
             if not patience.expired():
-                raise  # of the source
+                raise  # a TimeoutError of the source itself
             raise WatchSilenceError(f"{self._what}: nothing answered; taken for dead") from error
         self._opened_at = self._watching_since = self.heard_at = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
@@ -76,39 +76,38 @@ class OpenWatch:
         self._reachability.add_stream(self)
 
     def begin(self, resource_version: str) -> None:
-        """The list that it began with is complete, at this version; now it is a watch."""
+        """Note that the initial list is complete at this version; from now on this is a watch."""
         self.opened_from = resource_version
         self._watching_since = self._loop.time()
 
     @property
     def age(self) -> float:
-        """Seconds since it was opened."""
+        """Seconds since the stream was opened."""
         return self._loop.time() - self._opened_at
 
     @property
     def watched_for(self) -> float:
-        """Seconds that it has been a watch, and not yet a list."""
+        """Seconds since the stream became a watch, after its initial list."""
         return self._loop.time() - self._watching_since
 
     def heard_bookmark(self) -> None:
-        """A bookmark came: the server's pulse."""
+        """Record a bookmark; the server's bookmark interval is learned from these."""
         now = self._loop.time()
         if self._bookmark_at is not None:
             self._silence_limit.received_bookmark(now - self._bookmark_at)
-            self._idle_timeout.set()  # what was learned may be less than what was waited for
+            self._idle_timeout.set()  # the learned limit may be shorter than the current one
         self._bookmark_at = now
 
     async def read_into(
         self, into: Callable[[list[Frame]], bool], longest_silence: float | None = None
     ) -> bool:
-        """Call ``into`` with each batch where it arrives, until it returns true.
+        """Call ``into`` with each batch as it arrives, until it returns true.
 
-        Returns false when the server ended the stream. Raises whatever ``into`` raises.
+        Returns false when the server closed the stream. Exceptions of ``into`` propagate.
 
         Raises:
-            WatchSilenceError: Nothing came for ``longest_silence`` (if it is left out: for longer
-                than this server is ever silent), or past the time at which the server was to end
-                the watch.
+            WatchSilenceError: Nothing was received for ``longest_silence`` seconds (by default, for
+                longer than this server is ever silent), or the server did not end it on time.
         """
         self.heard_at = self._loop.time()
         if self._left_over:
@@ -121,7 +120,7 @@ class OpenWatch:
         def heard(batch: list[Frame]) -> bool:
             now = self._loop.time()
             if now >= self._ends_at:
-                raise self._silence()  # a source that is always ready lets no timer come
+                raise self._silence()  # a source that is always ready never lets the timer run
             if longest_silence is None:
                 self._learn(now)
             self.heard_at = now
@@ -134,18 +133,18 @@ class OpenWatch:
                 return await self._batches.read_into(heard)
         except TimeoutError as error:
             if not self._idle_timeout.is_late:
-                raise  # of who takes it
+                raise  # a TimeoutError of the consumer
             raise self._silence() from error
 
     def _learn(self, now: float) -> None:
-        """Something came: note how long that took."""
+        """Learn the usual time between events from a received batch."""
         limit = self._silence_limit
         if limit.received(now - self.heard_at, now - self._opened_at):
-            # What killed the connection before this one may have killed others as well.
+            # The cause of a dead connection may have affected other connections too.
             self._reachability.doubt_streams(silent_since=now - MEANINGFUL_SILENCE)
         self._is_doubted = False
         if limit.is_newly_known:
-            self._idle_timeout.set()  # what was learned may be less than what was waited for
+            self._idle_timeout.set()  # the learned limit may be shorter than the current one
 
     def _silence(self) -> WatchSilenceError:
         if self._is_doubted:
@@ -159,7 +158,7 @@ class OpenWatch:
         return WatchSilenceError(f"{self._what}: {why}; taken for dead")
 
     def _deadline(self) -> float:
-        """Until when something has to come."""
+        """Return the loop time by which data must be received."""
         if self._is_doubted:
             return self.heard_at
         silence = self._longest_silence
@@ -168,13 +167,13 @@ class OpenWatch:
         return self._ends_at if silence is None else min(self._ends_at, self.heard_at + silence)
 
     def doubt(self) -> None:
-        """Another connection to the same server was dead without a sign: take this one for dead."""
-        if self._longest_silence is None:  # a list that is streamed has limits of its own
+        """Treat this connection as dead, because another one to the same server was."""
+        if self._longest_silence is None:  # streamed lists have their own limit
             self._is_doubted = True
             self._idle_timeout.set()
 
     def give_back(self, frames: list[Frame]) -> None:
-        """Frames for the next reader."""
+        """Return frames to the stream, for the next read."""
         self._left_over = frames
 
     async def close(self) -> None:
@@ -184,5 +183,5 @@ class OpenWatch:
             self._idle_timeout.stop()
             try:
                 await self._stream.__aexit__(None, None, None)
-            except Exception:  # it is over, however it takes that
+            except Exception:  # the watch is over in any case
                 logger.debug("%s: closing the watch failed", self._what, exc_info=True)

@@ -1,4 +1,4 @@
-"""How a reflector goes about it: what few programs ever change."""
+"""Reflector settings that few programs need to change."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from kinform.informers.reflector._streaming_memory import StreamingMemory
 
 
 class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Passed on by informers and factories to their reflectors.
+    """Settings of reflectors, also passed on by informers and factories.
 
     Attributes:
-        streaming: Whether to try a streamed list first, where the source can.
-        page_size: Objects a page. Left out, it is 500 where pages cost the server nothing.
-        watch_timeout: A watch is asked to last between this and twice this; at least 300 s.
+        streaming: Whether to try a streamed list first, if the source supports it.
+        page_size: The number of objects per page. Defaults to 500 where paging costs the server
+            nothing.
+        watch_timeout: Seconds; each watch requests a random duration between this and twice
+            this. At least 300.
         poll_interval: Seconds between lists of a resource that cannot be watched.
-        backoff: Makes the delays of each reflector after refusals of the server (429, 5xx, 403).
-        reconnect_backoff: Makes the delays after connections that brought nothing: refused, reset,
-            timed out. A connection that made progress is followed by the next one at once.
-        memory: Which resources cannot stream; those that share these options share it.
+        backoff: Creates the backoff of a reflector after refusals (429, 5xx, 403).
+        reconnect_backoff: Creates the backoff after connections without progress: refused, reset
+            or timed out. After a connection with progress, the next one is opened at once.
+        memory: Remembers which resources cannot stream; shared with the options.
 
     Raises:
-        ConfigError: An option makes no sense.
+        ConfigError: An option is invalid.
     """
 
     streaming: bool = True

@@ -1,4 +1,4 @@
-"""A list that is fetched page by page, and goes on where it was when a connection is lost."""
+"""A list fetched in pages, which resumes after a lost connection."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _SMALLEST_PAGE = 10
 
 
 class PagesExpiredError(Exception):
-    """The pages are of several versions, or the server forgot theirs: they make no list."""
+    """The version of the list expired, or pages have different versions: start a new list."""
 
 
 class PagedList(Generic[T]):
     """The pages of one list, all of one version.
 
-    Call ``fetch`` again after a lost connection: the pages that came are kept. Where an answer
-    broke off in the middle, the next page is half as large.
+    Call ``fetch`` again after a lost connection: received pages are kept. After a truncated
+    response, the next page is half as large.
 
     Args:
-        builder: Takes the objects.
-        options: Of the first page.
+        builder: Receives the objects.
+        options: The options of the first page.
 
     Attributes:
-        pages: How many came.
+        pages: The number of pages received.
         resource_version: The version of the list.
-        was_cut: Whether an answer broke off in the middle.
+        was_cut: Whether a response was truncated.
     """
 
     def __init__(self, builder: ListBuilder[T], options: ListOptions) -> None:
@@ -46,17 +46,17 @@ class PagedList(Generic[T]):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether another ``fetch`` is better than another list."""
+        """Whether to resume with ``fetch`` instead of starting another list."""
         return self.pages > 0 or self.was_cut
 
     async def fetch(self, source: ListWatch[T], *, on_page: Callable[[], object]) -> None:
-        """Fetch the pages that are missing; ``on_page`` is called when one has come.
+        """Fetch the missing pages; ``on_page`` is called after each.
 
         Raises:
-            PagesExpiredError: They cannot be completed; begin another list.
-            ExpiredError: The server does not have the version that was asked for.
-            DecodeError: What it sends is no list of objects.
-            TransportError: A connection was lost; call this again.
+            PagesExpiredError: The list cannot be completed; start another one.
+            ExpiredError: The server does not have the requested version.
+            DecodeError: The response is not a list of objects.
+            TransportError: The connection was lost; call this again.
         """
         while True:
             options = self._options
@@ -83,14 +83,14 @@ class PagedList(Generic[T]):
                     f"{source.name}: the server gives the same continue token again, "
                     "so its list has no end"
                 )
-            # The token holds the version; the server refuses both together.
+            # The token contains the version; servers reject requests with both.
             self._options = options.replace(
                 continue_token=page.continue_token, resource_version="", resource_version_match=""
             )
 
 
 def _smaller(options: ListOptions) -> ListOptions:
-    """Half the page; and the newest version, for of others servers send everything at once."""
+    """Halve the page size and request the newest version: servers do not page cached versions."""
     return options.replace(
         limit=max((options.limit or _PAGE_SIZE) // 2, _SMALLEST_PAGE),
         resource_version="",

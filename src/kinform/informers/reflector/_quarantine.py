@@ -1,4 +1,4 @@
-"""Objects that cannot be read in; who they are and why, for all to see, out."""
+"""Quarantine: objects that cannot be decoded or transformed, with the reason."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import msgspec
 
 from kinform.errors import DecodeError, KinformError, TransformError
 
-# A server that sends only nonsense must not fill the memory with it.
+# Limits the memory used if a server sends only invalid data.
 _MOST_KEPT = 1000
-# No object is called so.
+# Not a valid object name.
 _NAMELESS = "?"
 
 
 class QuarantinedObject(msgspec.Struct, frozen=True):
-    """An object that the server has and that could not be taken in.
+    """An object on the server that could not be decoded or transformed.
 
     Attributes:
-        key: ``namespace/name``, or ``?`` and a number if not even that could be read.
-        resource_version: The version that could not be read; may be empty.
-        error: Why.
-        payload: Its bytes, if it was these that did not decode.
+        key: ``namespace/name``, or ``?`` and a number if the key is unreadable.
+        resource_version: The version that failed; may be empty.
+        error: The error.
+        payload: The encoded object, if it could not be decoded.
     """
 
     key: str
@@ -31,12 +31,12 @@ class QuarantinedObject(msgspec.Struct, frozen=True):
 
 
 class Quarantine(Mapping[str, QuarantinedObject]):
-    """By key. An object leaves it when it can be read again, or is gone.
+    """Quarantined objects by key. An object leaves when it becomes readable or is deleted.
 
-    The store meanwhile keeps its last good state, if there was one.
+    The store keeps the last good state of the object, if there is one.
 
     Attributes:
-        by_key: Those that are in it; the same dict for ever, for who looks often.
+        by_key: The underlying dict, which is never replaced, for fast access.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         return len(self.by_key)
 
     def items(self) -> ItemsView[str, QuarantinedObject]:
-        """As they are at one moment: another thread may be releasing some."""
+        """Return a consistent copy, since another thread may release objects."""
         return self.by_key.copy().items()
 
     def values(self) -> ValuesView[QuarantinedObject]:
@@ -69,7 +69,7 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         resource_version: str = "",
         payload: bytes = b"",
     ) -> QuarantinedObject:
-        """Take one in; of more than a thousand, the oldest are forgotten."""
+        """Add an object. Beyond a thousand, the oldest one is dropped."""
         key = error.key
         if not key:
             self._nameless += 1
@@ -84,12 +84,12 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         return bad
 
     def release(self, key: str) -> None:
-        """It is well, or gone."""
+        """Remove an object that is readable again or deleted."""
         if self.by_key:
             self.by_key.pop(key, None)
 
     def retain(self, keys: Container[str], *, namespace: str | None = None) -> None:
-        """A list is complete, of all or of one namespace: who was readable or absent leaves."""
+        """Keep only these keys after a complete list of all objects or of one namespace."""
         for key in tuple(self.by_key):
             listed = not namespace or key.startswith((f"{namespace}/", _NAMELESS))
             if listed and key not in keys:

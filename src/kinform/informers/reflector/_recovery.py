@@ -1,4 +1,4 @@
-"""Counts the failures of a reflector, has each judged, and says how long to wait after it."""
+"""Recovery: counts the failures of a reflector, and determines its reaction and backoff."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from kinform.metrics import Metrics
 logger = logging.getLogger("kinform.reflector")
 
 _LONGEST_RETRY_AFTER = 300.0
-# Informers whose connections ended together do not come back at the same instant. This also
-# bounds how often a server that closes after every event is asked: about 100 times a second.
+# Spreads the reconnects of informers whose connections were lost together. This also limits the
+# requests to a server that closes after every event to about 100 per second.
 _RESUME_JITTER = 0.02
-# A list this soon after the one before is too soon.
+# A second list within this many seconds counts as too soon.
 _JUST_LISTED = 1.0
-# A refusal that lasts is worth a line in the log at first, and then now and then.
+# A persistent refusal is logged as a warning at first, then at intervals.
 _LOUD_FROM = 3
 _LOUD_EVERY = 10
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reflector tried when it failed.
+    """The attempt of a reflector that failed.
 
     Attributes:
-        phase: What it was doing.
-        versioned: It asked for a resource version, so it can ask without.
-        progressed: It brought something new before it failed; see ``Facts``.
-        resumable: It was a paged list that can go on where it was.
+        phase: The phase of the reflector.
+        versioned: Whether it requested a resource version, so that it can retry without one.
+        progressed: Whether it received something new before it failed; see ``Facts``.
+        resumable: Whether it was a paged list that can be resumed.
     """
 
     phase: Phase
@@ -59,13 +59,13 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery:
-    """Counts what fails in a row and decides what to do about it.
+    """Counts consecutive failures and decides how to proceed.
 
-    There are two sequences of delays: one for connections that brought nothing, one for refusals
-    of the server. Progress begins both anew, however the connection ended.
+    There are two backoffs: one for connections without progress, one for refusals of the server.
+    Progress resets both, however the connection ended.
 
     Attributes:
-        on_error: Called with every failure.
+        on_error: Called for every failure.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Recovery:
 
     @property
     def may_stream(self) -> bool:
-        """Whether a streamed list is worth another attempt before the next complete list."""
+        """Whether to try another streamed list before the next complete list."""
         return self._cut_streams < CUT_STREAMS
 
     def judge(self, attempt: Attempt, error: KinformError) -> tuple[Verdict, float]:
-        """The verdict on a failure, and how long to wait before it is carried out."""
+        """Return the verdict on a failure, and the delay in seconds before it is carried out."""
         if attempt.progressed:
             self._progressed(attempt.phase)
         self._count(attempt, error)
@@ -118,9 +118,9 @@ class Recovery:
         return verdict, delay
 
     def synced(self, resource_version: str) -> None:
-        """A list is complete. Whether the server can be watched is still to be seen."""
+        """Note a complete list. It does not show yet whether the server can be watched."""
         self._cut_streams = 0
-        if resource_version:  # or every watch that ends would bring another list, ever as soon
+        if resource_version:  # without versions, each end of a watch would relist without backoff
             self._last = None
             self._unreachable.reset()
 
@@ -129,14 +129,14 @@ class Recovery:
         return listed_at is not None and self._state.clock() - listed_at < _JUST_LISTED
 
     def watch_ended(self) -> float:
-        """A watch that made progress ended cleanly; how long to wait before the next."""
+        """Note the clean end of a watch with progress, and return the delay before the next one."""
         self._progressed(Phase.WATCHING)
         return self._resume_delay()
 
     def _progressed(self, phase: Phase) -> None:
         self._unreachable.reset()
         if phase is Phase.WATCHING:
-            # Not so after a list alone: a server may list and refuse every watch.
+            # A list alone is not enough: a server may serve lists and refuse every watch.
             self._refused.reset()
             self._last = None
             self._unusable = 0
@@ -199,5 +199,5 @@ class Recovery:
         )
         try:
             self.on_error(failure)
-        except Exception:  # the user's code
+        except Exception:  # user code
             logger.exception("%s: the watch error handler failed", self._name)

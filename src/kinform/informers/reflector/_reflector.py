@@ -1,4 +1,4 @@
-"""A source in; a store that has what the server has, and keeps having it, out."""
+"""The reflector: lists and watches a source and keeps a store identical to the server."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ from kinform.objects import Handle
 logger = logging.getLogger("kinform.reflector")
 
 T = TypeVar("T", bound=Handle)
-# A watch that was open this long shows that the server can be watched, also if nothing came.
+# A watch open for this long counts as working, even if no event was received.
 _VERY_SHORT = 1.0
-# A server may be this late in ending a watch whose time is up.
+# How long after its timeout a server may still end a watch.
 _GRACE = 30.0
 _PAGE_SIZE = 500
 _SHORTEST_WATCH = 300.0
 
 
 class Reflector(Generic[T]):
-    """Keeps a store as the server has it.
+    """Keeps a store identical to the state on the server.
 
     ============ ============================================ ===================================
     in           when                                         then
@@ -94,23 +94,23 @@ class Reflector(Generic[T]):
     any          cancelled                                    STOPPED
     ============ ============================================ ===================================
 
-    ``_verdicts.judge`` is this table as code. A connection that made progress is healthy, however
-    it ended: the next one is opened within 20 ms. Delays grow, exponentially and with jitter, only
-    over attempts that brought nothing: up to 1.5 s where no answer came, up to a minute after
-    refusals, and at least what Retry-After says.
+    ``_verdicts.judge`` implements this table. A connection that made progress counts as
+    healthy, however it ended: the next one is opened within 20 ms. Backoff is exponential with
+    jitter and grows only over attempts without progress: up to 1.5 s if the server did not
+    respond, up to a minute after refusals, and never less than Retry-After.
 
     Args:
-        source: What to list and watch.
-        store: What to fill: a ``Store``, a ``DeltaFIFO``, a ``ReflectorTarget``, or any object with
-            the methods of ``PlainStore``.
-        name: How it is called in logs and errors.
-        admission: Prepares the objects: transform, quarantine, and bytes kept from before.
-        resource_version: What the store is as of, if it was filled before: no list may be older.
-        resync_period: Seconds between calls of the store's ``resync``; 0 for never.
-        should_resync: Asked each time whether to.
-        on_watch_error: Hears every lost connection and refusal.
-        options: Page size, backoff and the like.
-        metrics: Is told of lists, watches and failures.
+        source: The resource to list and watch.
+        store: The store to fill: a ``Store``, a ``DeltaFIFO``, a ``ReflectorTarget``, or any object
+            with the methods of ``PlainStore``.
+        name: The name used in logs and errors.
+        admission: Prepares objects for the store: transform, quarantine, and reuse of known bytes.
+        resource_version: The version of a store that is already filled; no list may be older.
+        resync_period: Seconds between calls of the store's ``resync``; 0 disables them.
+        should_resync: Called before each resync; the resync is skipped if it returns false.
+        on_watch_error: Called for every lost connection and every refusal.
+        options: Settings such as page size and backoff.
+        metrics: Receives metrics of lists, watches and failures.
     """
 
     def __init__(
@@ -173,11 +173,11 @@ class Reflector(Generic[T]):
             Phase.POLLING: self._poll,
         }
 
-    # -- seen from outside -------------------------------------------------------------------
+    # -- public ------------------------------------------------------------------------------
 
     @property
     def last_sync_resource_version(self) -> str:
-        """How far it has come; empty before the first list."""
+        """The resource version the store has reached; empty before the first list."""
         return self._state.resource_version
 
     @property
@@ -187,31 +187,31 @@ class Reflector(Generic[T]):
 
     @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
-        """Objects that the server has and that could not be read or transformed."""
+        """Objects on the server that could not be decoded or transformed, by key."""
         return self._admission.quarantine
 
     def status(self) -> ReflectorStatus:
-        """How it is; any thread."""
+        """Return a snapshot of the current state. Thread-safe."""
         return self._state.status()
 
     def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
-        """Whom to tell of every lost connection and refusal; called on the loop, so be short.
+        """Set the callback for lost connections and refusals. It runs on the loop: keep it short.
 
         Raises:
-            ConfigError: It is async, and nobody would await it.
+            ConfigError: The callback is async.
         """
         check_plain("on_watch_error", handler)
         self._recovery.on_error = handler
 
-    # -- the machine -------------------------------------------------------------------------
+    # -- state machine -----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until cancelled. What goes wrong on the way is told, waited out and tried again."""
+        """Run until cancelled. Failures are reported and retried with backoff."""
         loop = asyncio.get_running_loop()
         self._state.clock = loop.time
         self._state.phase_since = loop.time()
         me = asyncio.current_task()
-        assert me is not None  # a coroutine that runs on a loop is a task's
+        assert me is not None  # a coroutine that runs on a loop always has a task
         resync = asyncio.create_task(self._resync(me)) if self._resync_period else None
         phase = Phase.NEW
         try:
@@ -224,7 +224,7 @@ class Reflector(Generic[T]):
                     raise failed.__cause__ or failed from None
                 except KinformError as error:
                     phase = await self._recover(phase, error)
-                except Exception as error:  # the source's or the store's code may be anybody's
+                except Exception as error:  # source and store may be user code
                     wrapped = WatchError(f"{self.name}: {type(error).__name__}: {error}")
                     wrapped.__cause__ = error
                     phase = await self._recover(phase, wrapped)
@@ -251,10 +251,10 @@ class Reflector(Generic[T]):
         return Phase.STREAMING if may_stream else Phase.LISTING
 
     async def _recover(self, phase: Phase, error: KinformError) -> Phase:
-        """Judge what happened, tell of it, wait if need be; where to go on."""
+        """Judge a failure, report it, wait if necessary, and return the next phase."""
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            # The source made something else of it. It is still the end.
+            # The source converted the cancellation into another error; it is still a cancellation.
             raise asyncio.CancelledError from error
         await self._close_watch()
         asks_for_version = phase is Phase.LISTING or bool(self._state.resource_version)
@@ -285,7 +285,7 @@ class Reflector(Generic[T]):
         if until_reachable and not self._was_woken:
             self._was_woken = await self._reachability.wait(delay)
         else:
-            # Also where the answer that woke us was only for others: once is enough.
+            # Also after a wake-up that did not help this reflector: one is enough.
             self._was_woken = False
             await asyncio.sleep(delay)
         self._state.retry_at = None
@@ -318,13 +318,13 @@ class Reflector(Generic[T]):
         version = "" if self._version_unusable else self._state.resource_version or "0"
         options = ListOptions(resource_version=version, limit=self._limit(version))
         if version not in FROM_ANYWHERE and options.limit:
-            # With a limit a bare version would mean "exactly", and not "at least".
+            # With a limit, a bare version would mean "exactly" instead of "at least".
             options = options.replace(resource_version_match="NotOlderThan")
         paged = self._paged or PagedList(ListBuilder(self.name, self._admission), options)
         try:
             await self._fetch(paged)
         except PagesExpiredError:
-            # The server forgot the version between two pages. In one request nothing can change.
+            # The version expired between two pages. A single request cannot expire midway.
             paged = PagedList(
                 ListBuilder(self.name, self._admission),
                 options.replace(limit=None, resource_version_match=""),
@@ -337,7 +337,7 @@ class Reflector(Generic[T]):
                 ) from None
         self._paged = None
         if version == "0" and paged.pages > 1 and not paged.was_cut:
-            # It pages even from its cache, or has none: then it can also page later.
+            # Pages came despite the cache, or there is no cache, so later lists can page too.
             self._was_paged = True
         self._replace(paged.builder, paged.resource_version, SyncMode.LIST, started)
         await self._target.wait_for_capacity()
@@ -359,7 +359,7 @@ class Reflector(Generic[T]):
             return self._page_size
         if version in FROM_ANYWHERE or self._was_paged:
             return _PAGE_SIZE
-        # A concrete version is served from the server's cache only if it is asked for in one.
+        # The server serves a concrete version from its cache only without a limit.
         return None
 
     async def _poll(self) -> Phase:
@@ -373,7 +373,7 @@ class Reflector(Generic[T]):
         objects = self._admission.listed(builder.records)
         try:
             self._target.replace(objects, version)
-        except Exception as error:  # the store may be anybody's
+        except Exception as error:  # the store may be user code
             raise CacheError(f"{self.name}: the store refused the list: {error}") from error
         self._admission.list_finished(builder.unreadable, namespace=self._source.namespace)
         state = self._state
@@ -413,7 +413,7 @@ class Reflector(Generic[T]):
         return watch
 
     def _reached(self) -> None:
-        """The server gave an answer: others need not wait any longer."""
+        """Report that the server responded, so other reflectors can stop waiting."""
         self._was_woken = False
         self._reachability.answered()
 
@@ -422,7 +422,7 @@ class Reflector(Generic[T]):
         if watch is None:
             version = self._state.resource_version
             if not (version or self._just_listed):
-                # A source without versions: what was deleted meanwhile only a list can tell.
+                # Without versions, only a new list reveals what was deleted in the meantime.
                 self._relist_reason = "no version"
                 return Phase.NEW
             watch = await self._open_watch(ListOptions(resource_version=version))
@@ -437,7 +437,7 @@ class Reflector(Generic[T]):
         return await self._after_clean_close(watch)
 
     async def _take_from(self, watch: OpenWatch) -> bool:
-        """Apply what comes until somebody has to be waited for; false when the watch is over."""
+        """Apply events until the target needs a pause; return false when the watch has ended."""
 
         def take(batch: list[Frame]) -> bool:
             self._state.received(watch.heard_at)
@@ -448,7 +448,7 @@ class Reflector(Generic[T]):
         except TargetFailedError:
             raise
         except Exception:
-            # What came before a refusal in the same batch is not sent again.
+            # Events of the same batch before the failure were applied and are not sent again.
             await self._target.wait_for_capacity()
             raise
 
@@ -479,7 +479,7 @@ class Reflector(Generic[T]):
             except TargetFailedError as failed:
                 self._fault = failed.__cause__ or failed
                 runner.cancel()
-            except Exception:  # anybody's code; neither the watch nor the next one is to suffer
+            except Exception:  # user code must not end the watch or prevent the next resync
                 logger.exception("%s: resync failed", self.name)
 
     def _memory_key(self, verb: str) -> tuple[str, object]:

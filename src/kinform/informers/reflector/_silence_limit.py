@@ -1,23 +1,23 @@
-"""How long a watch may be silent before its connection is taken for dead."""
+"""Learns how long a watch may be silent before its connection is considered dead."""
 
 from __future__ import annotations
 
 MEANINGFUL_SILENCE = 15.0
-"""Silence that is shorter than this, in seconds, proves nothing."""
-# How many times longer than ever before a silence has to be.
+"""A silence shorter than this, in seconds, is not significant."""
+# How many times longer than the longest normal silence a suspicious one is.
 _DOUBT = 3.0
-# So many events are needed before their rhythm means anything.
+# The number of events needed to know their usual intervals.
 _ENOUGH_EVENTS = 10
-# What was missed while a connection was dead comes this soon on the next one.
+# After a dead connection, missed events arrive within this many seconds on the next one.
 _MISSED_WITHIN = 1.0
 
 
 class SilenceLimit:
-    """Learns from a watch's bookmarks and events how long it is silent when all is well.
+    """Learns the normal silence of a watch from its bookmarks and events.
 
-    A connection can die without a sign: a proxy forgets it, a peer vanishes. Nothing promises an
-    event or a bookmark, so too long a silence only ever means: resume the watch, which costs
-    little. Where resuming brought nothing at once, the silence was normal, and the limit grows.
+    A connection can die unnoticed: a proxy drops it, a peer disappears. Neither events nor
+    bookmarks are guaranteed, so a long silence only leads to a cheap reconnect. If the new
+    connection has no missed events, the silence was normal, and the limit grows.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class SilenceLimit:
         self._longest_gap = 0.0
         self._events = 0
         self._events_here = 0
-        # What the longest gap was, should the connection have been dead in the last silence.
+        # The previous longest gap, to restore if the connection turns out to have been dead.
         self._gap_before_alarm: float | None = None
 
     @property
     def seconds(self) -> float | None:
-        """The limit; ``None`` while nothing is known."""
+        """The limit in seconds; ``None`` while it is unknown."""
         limits = []
         if self._longest_bookmark_gap:
             limits.append(self._longest_bookmark_gap * self._bookmark_doubt)
@@ -41,20 +41,20 @@ class SilenceLimit:
 
     @property
     def is_newly_known(self) -> bool:
-        """Whether the last event was the one that made their rhythm known."""
+        """Whether the last event was the one that made the usual interval known."""
         return self._events == _ENOUGH_EVENTS
 
     def watch_opened(self) -> None:
-        """A new connection: what an earlier hour was like counts less and less."""
+        """Note a new connection, which halves the weight of earlier observations."""
         if self._gap_before_alarm is None and self._events_here >= _ENOUGH_EVENTS:
             self._longest_gap /= 2
         self._events_here = 0
 
     def received(self, gap: float, open_for: float) -> bool:
-        """Something came, ``gap`` seconds after what came before it on this connection.
+        """Note an event, ``gap`` seconds after the previous one on this connection.
 
         Returns:
-            Whether this shows that the connection before was dead indeed.
+            Whether this proves that the previous connection was dead.
         """
         was_dead = False
         if self._gap_before_alarm is not None:
@@ -69,12 +69,12 @@ class SilenceLimit:
         return was_dead
 
     def received_bookmark(self, gap: float) -> None:
-        """Two bookmarks came, ``gap`` seconds apart."""
+        """Note two bookmarks, ``gap`` seconds apart."""
         self._longest_bookmark_gap = max(self._longest_bookmark_gap, gap)
         self._bookmark_doubt = _DOUBT
 
     def exceeded(self) -> None:
-        """The limit was passed: as long as nothing else is known, such a silence is normal."""
+        """Note that the limit was exceeded; the silence counts as normal until proven otherwise."""
         limit = self.seconds or 0.0
         self._bookmark_doubt *= 2
         self._gap_before_alarm = self._longest_gap

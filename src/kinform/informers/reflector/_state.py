@@ -1,4 +1,4 @@
-"""The state of a reflector as others may see it, from any thread."""
+"""The state of a reflector, readable from any thread."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import msgspec
 
 from kinform.errors import ApiError, KinformError
 
-# After a reconnect the server sends what was missed at once. A stream that has been quiet for this
-# long has no more of it.
+# After a reconnect, the server sends missed events immediately. A stream that has been quiet for
+# this long has delivered them all.
 _CAUGHT_UP_AFTER = 0.1
 
 
 class Phase(StrEnum):
-    """Where a reflector is. ``Reflector`` draws the transitions."""
+    """The phase of a reflector. See ``Reflector`` for the transitions."""
 
     NEW = "new"
     STREAMING = "streaming"
@@ -37,15 +37,15 @@ class SyncMode(StrEnum):
 
 
 class WatchFailure(msgspec.Struct, frozen=True):
-    """What an error handler receives for a lost connection or a refusal.
+    """A lost connection or a refusal, as passed to ``on_watch_error``.
 
     Attributes:
-        name: Whose: the informer's name.
-        phase: What was going on.
-        resource_version: How far it had come; empty before the first list.
-        error: What happened.
-        attempts: How many failures in a row this makes.
-        retry_in: Seconds until the next attempt; 0 for at once.
+        name: The name of the informer.
+        phase: The phase in which it happened.
+        resource_version: The version reached; empty before the first list.
+        error: The error.
+        attempts: The number of consecutive failures, including this one.
+        retry_in: Seconds until the next attempt; 0 for immediately.
         staleness: Seconds since the store was last known to be current; ``None`` before the first
             list.
     """
@@ -60,24 +60,25 @@ class WatchFailure(msgspec.Struct, frozen=True):
 
 
 class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at a reflector. Ages are in seconds; ``None`` where it never happened.
+    """A snapshot of the state of a reflector. Ages are in seconds; ``None`` means never.
 
     Attributes:
-        phase: Where it is; ``phase_age`` says for how long.
-        mode: How it fetched its last complete state.
-        synced: Whether it ever had one.
-        resource_version: How far it has come.
-        attempts: Failures in a row; 0 while all is well.
-        last_error: The latest of them, kept after it is over.
-        retry_in: While waiting, the seconds that are left.
-        staleness: Since the store was last known to be current; ``None`` before the first list.
-            While a watch is open: since the last event or bookmark, of which an idle server sends
-            about one a minute.
-        contact_age: Since anything last came from the server: an event, a list, an opened watch.
-        event_age, bookmark_age, list_age, error_age: Since the last of each.
-        relists: By reason, the first list not counted.
-        watch_opens: How many watches were opened.
-        errors: By the name of the error, ``Forbidden`` or ``TransportError``.
+        phase: The current phase, entered ``phase_age`` seconds ago.
+        mode: How the last complete state was fetched.
+        synced: Whether a complete state was ever fetched.
+        resource_version: The version reached.
+        attempts: The number of consecutive failures; 0 if the last attempt succeeded.
+        last_error: The last error, kept after recovery.
+        retry_in: The remaining delay in seconds, while waiting.
+        staleness: The time since the store was last known to be current; ``None`` before the first
+            list. While a watch is open, the time since its last event or bookmark; an idle server
+            sends about one bookmark per minute.
+        contact_age: The time since the server last sent anything: an event, a list, an opened
+            watch.
+        event_age, bookmark_age, list_age, error_age: The time since the last of each.
+        relists: The number of relists by reason, without the first list.
+        watch_opens: The number of watches opened.
+        errors: The number of errors by name, such as ``Forbidden`` or ``TransportError``.
     """
 
     phase: Phase
@@ -100,7 +101,7 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReflectorState(msgspec.Struct, eq=False):
-    """The running account. Written on the loop, read from anywhere: every field is one value."""
+    """The mutable state. Written on the loop, read from any thread: each field is one value."""
 
     clock: Callable[[], float] = time.monotonic
     phase: Phase = Phase.NEW
@@ -111,14 +112,14 @@ class ReflectorState(msgspec.Struct, eq=False):
     attempts: int = 0
     last_error: KinformError | None = None
     retry_at: float | None = None
-    contact_at: float = -math.inf  # if nothing ever came
+    contact_at: float = -math.inf  # nothing received yet
     current_at: float | None = None
-    is_catching_up: bool = False  # the watch may still be sending what was missed before it
+    is_catching_up: bool = False  # the watch may still be sending missed events
     event_at: float | None = None
     bookmark_at: float | None = None
     list_at: float | None = None
     error_at: float | None = None
-    moved: bool = False  # whether an event or a bookmark came since the last complete list
+    moved: bool = False  # whether an event or bookmark was received since the last complete list
     watch_opens: int = 0
     relists: Counter[str] = msgspec.field(default_factory=Counter)
     errors: Counter[str] = msgspec.field(default_factory=Counter)
@@ -129,7 +130,7 @@ class ReflectorState(msgspec.Struct, eq=False):
             self.phase_since = self.clock()
 
     def listed(self, version: str, mode: SyncMode) -> None:
-        """A complete state is in the store."""
+        """Note that a complete state is in the store."""
         self.synced = True
         self.mode = mode
         self.resource_version = version
@@ -139,13 +140,13 @@ class ReflectorState(msgspec.Struct, eq=False):
         self.moved = False
 
     def watch_opened(self) -> None:
-        """The server answered. What was missed since the last watch comes first."""
+        """Note that a watch was opened; events missed since the last watch come first."""
         self.contact_at = self.clock()
         self.is_catching_up = True
         self.watch_opens += 1
 
     def received(self, now: float) -> None:
-        """Something came on an open watch."""
+        """Note that data was received on an open watch."""
         if self.is_catching_up and now - self.contact_at >= _CAUGHT_UP_AFTER:
             self.is_catching_up = False
         if not self.is_catching_up:
@@ -153,7 +154,7 @@ class ReflectorState(msgspec.Struct, eq=False):
         self.contact_at = now
 
     def received_bookmark(self) -> None:
-        """The server says that everything up to a version has been sent."""
+        """Note a bookmark: everything up to its version has been received."""
         self.is_catching_up = False
         self.current_at = self.bookmark_at = self.contact_at
 
@@ -206,7 +207,7 @@ class ReflectorState(msgspec.Struct, eq=False):
 
 
 def error_kind(error: KinformError) -> str:
-    """The name by which an error is counted: the server's word for it, or ours."""
+    """Return the name under which an error is counted: the server's reason, or the class name."""
     if isinstance(error, ApiError):
         return error.reason or type(error).__name__.removesuffix("Error")
     return type(error).__name__

@@ -1,4 +1,4 @@
-"""A list that comes as the initial events of a watch, up to the bookmark that completes it."""
+"""A list received as the initial events of a watch, up to the bookmark that ends them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
 
-# How long a streamed list may be silent: before its first object, and after.
+# Seconds of silence allowed before the first object, and after it.
 _FIRST_SILENCE = 60.0
 _NEXT_SILENCE = 30.0
 
 
 class StreamedList(Generic[T]):
-    """Reads a watch until its list is complete; what follows is the watch.
+    """Reads a watch until its initial list is complete; then the watch continues.
 
     Attributes:
-        builder: Takes the objects.
+        builder: Receives the objects.
     """
 
     def __init__(self, watch: OpenWatch, builder: ListBuilder[T], state: ReflectorState) -> None:
@@ -34,11 +34,11 @@ class StreamedList(Generic[T]):
         self._deadline = math.inf
 
     async def read(self, name: str) -> str:
-        """The version of the complete list.
+        """Read the list and return its version.
 
         Raises:
-            IncompleteStreamError: The server ended the stream before the list was complete.
-            WatchSilenceError: It was silent for too long.
+            IncompleteStreamError: The server closed the stream before the list was complete.
+            WatchSilenceError: Nothing was received for too long.
         """
         watch = self._watch
         while self._version is None:
@@ -53,7 +53,7 @@ class StreamedList(Generic[T]):
         return self._version
 
     def _take(self, batch: list[Frame]) -> bool:
-        """Whether the list is complete, or the limit on the server's silence another one."""
+        """Return whether to stop reading: the list is complete, or another limit applies."""
         watch, state = self._watch, self._state
         is_first = not watch.events
         state.contact_at = state.clock()
@@ -61,6 +61,6 @@ class StreamedList(Generic[T]):
         watch.events += used
         watch.give_back(batch[used:])
         if self.builder.is_late and self._deadline == math.inf:
-            # Changes come already: all there was has come, and only the word for it is due.
+            # Changes arrive already, so all objects were received and only the bookmark is due.
             self._deadline = state.clock() + _NEXT_SILENCE
         return is_first or self._version is not None or self._deadline < math.inf

@@ -1,4 +1,4 @@
-"""Servers that cannot stream a list in; whether to ask them again out."""
+"""Remembers which resources a server cannot stream."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable
 
 
 class StreamingMemory:
-    """Remembers which resources had to be listed in pages, and forgets it after a while.
+    """Remembers for a limited time which resources must be listed in pages.
 
-    Shared by the informers of a factory: what one finds out, the others need not try. It forgets
-    because servers are upgraded, and because a slow hour is not a missing feature.
+    The informers of a factory share it, so that each resource is tried only once. Entries expire
+    because servers are upgraded, and because a slow server may only seem to lack the feature.
     """
 
     def __init__(self, expiry: float = 3600.0, *, clock: Callable[[], float] = time.monotonic):
@@ -26,5 +26,5 @@ class StreamingMemory:
         return until is None
 
     def downgrade(self, resource: Hashable) -> None:
-        """List it in pages from now on, until the memory expires."""
+        """List this resource in pages until the entry expires."""
         self._until[resource] = self._clock() + self._expiry

@@ -1,4 +1,4 @@
-"""What a reflector fills: a target of its own, a queue, or any store with five methods."""
+"""Targets: what a reflector can fill, and adapters for queues and stores."""
 
 from __future__ import annotations
 
@@ -21,40 +21,41 @@ class TargetFailedError(Exception):
 
 
 class ReflectorTarget(ABC, Generic[T]):
-    """What a reflector fills. All methods are called on the reflector's event loop.
+    """Receives the objects of a reflector. All methods are called on the reflector's event loop.
 
-    What a method raises is reported as a ``CacheError``, and everything is fetched again; a
+    An exception in a method is reported as a ``CacheError`` and leads to a relist; a
     ``TargetFailedError`` ends the reflector.
     """
 
     @abstractmethod
     def put(self, deltas: list[Delta[T]]) -> bool:
-        """Take the changes that a batch of the watch brought, keyed by namespace and name.
+        """Apply the changes of one batch of the watch, keyed by ``namespace/name``.
 
         Returns:
-            Whether the next batch may follow at once; if not, ``wait_for_capacity`` is awaited.
+            Whether the next batch may follow immediately; otherwise ``wait_for_capacity`` is
+            awaited.
         """
 
     @abstractmethod
     def replace(self, objects: dict[str, T], resource_version: str) -> None:
-        """Take a complete list, keyed likewise. The dict is the target's own from then on."""
+        """Apply a complete list, keyed likewise. The target takes ownership of the dict."""
 
     @abstractmethod
     def resync(self) -> None:
-        """Remind the consumers of everything; called at each resync period."""
+        """Deliver all objects to consumers again; called once per resync period."""
 
     def bookmark(self, resource_version: str) -> None:
-        """Take note that the watch has come to this version without a change."""
+        """Record that the watch reached this version without a change."""
 
     async def wait_for_capacity(self) -> None:
-        """Return when more may be put: after a list, a resync, and batches that ask for it."""
+        """Wait until more may be put; awaited after lists, resyncs, and batches that request it."""
 
     async def wait_until_empty(self) -> None:
-        """Return when everything that was put has been processed; before a new list."""
+        """Wait until everything has been processed; awaited before a new list."""
 
 
 class PlainStore(Protocol[T_contra]):
-    """The five methods of client-go's store."""
+    """The five store methods that a reflector calls, as in client-go."""
 
     def add(self, obj: T_contra, /) -> object: ...
     def update(self, obj: T_contra, /) -> object: ...
@@ -77,7 +78,7 @@ class StoreTarget(ReflectorTarget[T]):
         for delta in deltas:
             try:
                 self._put_one(delta)
-            except Exception as error:  # the store may be anybody's
+            except Exception as error:  # the store may be user code
                 raise CacheError(f"the store failed on {delta.key!r}: {error}") from error
         return True
 
@@ -102,7 +103,7 @@ class StoreTarget(ReflectorTarget[T]):
 
 
 class QueueTarget(ReflectorTarget[T]):
-    """Fills a queue that somebody else empties."""
+    """Fills a queue that another consumer empties."""
 
     def __init__(self, queue: DeltaFIFO[T]) -> None:
         self._queue = queue
@@ -131,10 +132,10 @@ _METHODS = ("add", "update", "delete", "replace", "resync")
 
 
 def target_for(store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T]) -> ReflectorTarget[T]:
-    """The target that fills ``store``.
+    """Return a target that fills ``store``.
 
     Raises:
-        ConfigError: It lacks a method; names that.
+        ConfigError: A method is missing; the message names it.
     """
     if isinstance(store, ReflectorTarget):
         return store

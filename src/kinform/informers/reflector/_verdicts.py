@@ -1,4 +1,4 @@
-"""The policy of a reflector, without I/O: what it does next after each failure, and how soon."""
+"""The retry policy of a reflector, without I/O: the next phase and delay after each failure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from kinform.informers.reflector._state import Phase
 
 _VERSION_UNUSABLE = (ExpiredError, ResourceVersionTooLargeError)
 UNUSABLE_WATCH = (ExpiredError, WatchReplayError)
-"""From this version on the server cannot be watched."""
+"""Errors that show that a watch cannot continue from this version."""
 
 _ABSENT = (NotFoundError, NoMatchError)
 _NOT_UNDERSTOOD = (
@@ -46,10 +46,10 @@ _NOT_UNDERSTOOD = (
     NotAcceptableError,
     UnsupportedMediaTypeError,
 )
-# The server is busy: that is no answer to what was asked.
+# The server is overloaded, which says nothing about the request itself.
 _LATER = (TooManyRequestsError, ServiceUnavailableError)
 
-# How often something may happen in a row before it counts for something else.
+# How often a failure may be repeated before the reflector reacts differently.
 _CLEAN_CLOSES_OF_A_STREAM = 2
 CUT_STREAMS = 2
 _FAILURES_OF_A_STREAM = 3
@@ -58,37 +58,37 @@ _VERY_SHORT_WATCHES = 3
 _INTERNAL_ERRORS = 3
 _TOO_LARGE_VERSIONS = 2
 
-# Somebody has to change a role, a token or a CRD: hurrying does not help.
+# Someone has to change a role, a token or a CRD, so quick retries do not help.
 _LONG = 2.0
 
 
 class Pause(StrEnum):
-    """How long to wait before the next attempt."""
+    """The kind of delay before the next attempt."""
 
     NONE = "none"
-    """Not at all."""
+    """No delay."""
     RESUME = "resume"
     """Some milliseconds: the connection was healthy until it ended."""
     RECONNECT = "reconnect"
-    """Short delays: the server gave no answer, so the attempt cost it next to nothing."""
+    """Short backoff: the server did not respond, so an attempt costs it almost nothing."""
     BACK_OFF = "back off"
-    """Long delays, and what Retry-After says: the server answered with a refusal."""
+    """Long backoff, and at least Retry-After: the server refused the request."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict depends on beside the error. Counts include the failure at hand.
+    """The facts a verdict depends on besides the error. Counts include the current failure.
 
     Attributes:
-        versioned: The request asked for a resource version, so it can be asked without.
-        progressed: The attempt brought something new before it failed: an event, a bookmark that
-            moved the version, objects of a streamed list, a page; or it was a watch that lived.
-        resumable: A paged list can go on where it was.
+        versioned: The request had a resource version, so it can be retried without one.
+        progressed: The attempt received something new before it failed: an event, a bookmark with
+            a new version, objects of a streamed list, a page; or it was a watch of some duration.
+        resumable: A paged list can be resumed.
         quick_lists: How many times in a row a watch led to a list within a second of the last.
-        moved: An event or bookmark came since the last complete list.
-        cut_streams: Streamed lists since the last complete list that were cut on their way.
+        moved: An event or bookmark was received since the last complete list.
+        cut_streams: The number of streamed lists cut off since the last complete list.
         unusable: How many times in a row a watch was refused with 410 or replayed old events,
             without progress in between.
-        repeated: How many times in a row this very kind of failure happened in this phase.
+        repeated: How many times in a row this kind of failure happened in this phase.
     """
 
     versioned: bool = False
@@ -102,15 +102,15 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What to do.
+    """The reaction to a failure.
 
     Attributes:
-        next: Where to go; NEW is the start of a cycle, which streams or lists.
-        pause: How long to wait before.
-        patience: How much longer than usual to back off.
-        forget_version: Ask for the newest state there, not for "at least what I know".
-        downgrade: Remember that this resource cannot do what was tried.
-        reason: Why the state has to be fetched again, if it has to.
+        next: The next phase; NEW starts a cycle, which streams or lists.
+        pause: The kind of delay before it.
+        patience: A factor for the backoff.
+        forget_version: Request the newest state instead of "not older than" the known version.
+        downgrade: Remember that this resource does not support the attempted request.
+        reason: The reason for a relist, if there is one.
     """
 
     next: Phase
@@ -122,7 +122,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(phase: Phase, error: KinformError, facts: Facts) -> Verdict:
-    """The verdict on a failure in ``phase``."""
+    """Return the verdict on a failure in ``phase``."""
     if phase is Phase.STREAMING:
         return _judge_stream(error, facts)
     if phase is Phase.WATCHING:
@@ -131,7 +131,7 @@ def judge(phase: Phase, error: KinformError, facts: Facts) -> Verdict:
 
 
 def is_lost_connection(error: KinformError) -> bool:
-    """Whether the server gave no answer, or not all of it: refused, reset, timed out."""
+    """Whether the response is missing or incomplete: refused, reset or timed out."""
     return isinstance(error, TransportError) and not isinstance(
         error, SourceError | ResponseTooLargeError
     )
@@ -149,7 +149,7 @@ def _judge_stream(error: KinformError, facts: Facts) -> Verdict:
     if is_lost_connection(error):
         return _judge_lost_stream(facts)
     if isinstance(error, ForbiddenError):
-        # Streaming needs the verb watch; with list alone there is at least a list.
+        # Streaming requires the verb watch; listing may be allowed without it.
         return Verdict(Phase.LISTING, Pause.NONE)
     if isinstance(error, (*_ABSENT, UnauthorizedError)):
         return Verdict(Phase.STREAMING, patience=_LONG)
@@ -165,10 +165,10 @@ def _judge_lost_stream(facts: Facts) -> Verdict:
 
 def _judge_list(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, _VERSION_UNUSABLE):
-        # Asked for the newest there is, such an answer makes no sense: then wait.
+        # The newest version was requested, so this response makes no sense: back off.
         return Verdict(Phase.LISTING, _unless(facts.versioned), forget_version=True)
     if is_lost_connection(error):
-        # The pages that came are kept.
+        # Received pages are kept.
         return Verdict(Phase.LISTING if facts.resumable else Phase.NEW, _reconnect(facts))
     if isinstance(error, (*_ABSENT, UnauthorizedError, ForbiddenError)):
         return Verdict(Phase.NEW, patience=_LONG)
@@ -177,7 +177,7 @@ def _judge_list(error: KinformError, facts: Facts) -> Verdict:
 
 def _judge_watch(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, ExpiredError):
-        # 410 again, right after a list at that version: asking for it once more leads nowhere.
+        # 410 directly after a list: the version is unusable, so do not request it again.
         return Verdict(
             Phase.NEW, _before_list(facts), forget_version=not facts.moved, reason="expired"
         )
@@ -185,7 +185,7 @@ def _judge_watch(error: KinformError, facts: Facts) -> Verdict:
         return Verdict(Phase.WATCHING, Pause.NONE)
     if isinstance(error, VeryShortWatchError):
         if facts.repeated == 1:
-            # A server that shuts down does this; the next attempt finds the one after it.
+            # A server closes watches while it shuts down; the next attempt reaches another one.
             return Verdict(Phase.WATCHING, Pause.RECONNECT)
         return _after(facts, _VERY_SHORT_WATCHES, reason="closed at once")
     if isinstance(error, WatchReplayError):
@@ -223,19 +223,19 @@ def _reconnect(facts: Facts) -> Pause:
 
 
 def _before_list(facts: Facts) -> Pause:
-    """A watch led nowhere, and everything is fetched again: at once, but not again and again."""
+    """Return the delay before a relist after an unusable watch: none at first, then backoff."""
     if facts.unusable > 1:
         return Pause.BACK_OFF
     return Pause.RECONNECT if facts.quick_lists > _QUICK_LISTS else Pause.NONE
 
 
 def _unless(condition: bool) -> Pause:
-    """Back off, but not if that holds."""
+    """Back off unless the condition holds."""
     return Pause.NONE if condition else Pause.BACK_OFF
 
 
 def _after(facts: Facts, limit: int, *, reason: str, forget_version: bool = False) -> Verdict:
-    """Resume the watch so many times; then fetch everything again."""
+    """Resume the watch up to ``limit`` times, then relist."""
     if facts.repeated >= limit:
         return Verdict(Phase.NEW, forget_version=forget_version, reason=reason)
     return Verdict(Phase.WATCHING)

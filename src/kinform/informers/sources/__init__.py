@@ -1,1 +1,1 @@
-"""Where objects come from: any two callables, or a resource of a client; pages and frames out."""
+"""Sources: list and watch a resource through a client or through any two callables."""

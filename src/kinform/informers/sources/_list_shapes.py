@@ -1,4 +1,4 @@
-"""What a list callable returned in, in whatever shape; a page of records out."""
+"""Converts the result of a list callable, in any accepted shape, to a page of records."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _ACCEPTED = (
     "an ObjectList, a dict with metadata and items as servers send it, "
     "or an iterable of objects and dicts"
 )
-# Between slices the loop serves others.
+# The loop runs other tasks between slices of this size.
 _SLICE = 256
 
 
 async def read_page(answer: object, form: type[T], *, what: str) -> ObjectList[T]:
-    """The page that ``answer`` is.
+    """Convert the result of a list callable to a page.
 
     Raises:
-        DecodeError: It is none. A single bad item does not raise; it is ``undecodable``.
+        DecodeError: The shape is not accepted. An invalid item is added to ``undecodable``
+            instead.
     """
     if isinstance(answer, ObjectList):
         return answer
@@ -61,7 +62,7 @@ async def _read_document(document: Mapping[str, Any], form: type[T], what: str) 
 
 
 def _item_gvk(document: Mapping[str, Any]) -> GVK | None:
-    """Items of built-in lists do not say their kind; the list's own name tells it."""
+    """Derive the kind of the items from the list: items of built-in lists do not contain it."""
     kind = str(document.get("kind") or "")
     if not kind.endswith("List"):
         return None
@@ -88,7 +89,7 @@ async def _read_items(
 
 
 def read_item(item: object, default_gvk: GVK | None = None) -> Record | Undecodable:
-    """The record of an object, however it is held; or why it has none."""
+    """Convert an object in any accepted shape to a record, or return why it cannot be decoded."""
     if isinstance(item, Record):
         return item
     if isinstance(item, Handle) and item.record is not None:
@@ -102,10 +103,10 @@ def read_item(item: object, default_gvk: GVK | None = None) -> Record | Undecoda
 
 
 def payload_of(item: object) -> bytes:
-    """The bytes that a server would have sent.
+    """Encode an object as a server would send it.
 
     Raises:
-        DecodeError: It is no object, or holds what cannot be written.
+        DecodeError: The item is not an object, or contains a value that cannot be encoded.
     """
     if isinstance(item, Record):
         return item.payload
@@ -121,7 +122,7 @@ def payload_of(item: object) -> bytes:
 
 
 def _key_of(item: Mapping[str, Any]) -> str:
-    """As far as it can be read."""
+    """Return the key, as far as it can be read."""
     metadata = item.get("metadata")
     if not isinstance(metadata, Mapping):
         return ""

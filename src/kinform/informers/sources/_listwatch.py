@@ -1,4 +1,4 @@
-"""List and watch callables in, of whatever colour and shape; pages and batches of frames out."""
+"""ListWatch: adapts list and watch callables, sync or async, to pages and batches of frames."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ M = TypeVar("M", bound=TypedObject)
 S = TypeVar("S")
 
 Asked = Callable[[ListOptions], object]
-"""What lists or watches: options in, something that can be read as a list or a watch out."""
+"""Lists or watches with the given options; returns any accepted shape of list or watch."""
 
 TweakListOptions = Callable[[ListOptions], ListOptions]
-"""Changes the options of every list and every watch: ``return options.replace(...)``."""
+"""Changes the options of every list and watch: ``return options.replace(...)``."""
 
 
 class ForResourceOptions(TypedDict, total=False):
@@ -51,25 +51,27 @@ class ForResourceOptions(TypedDict, total=False):
 
 
 class ListWatch(Generic[T]):
-    """Where the objects of one resource come from.
+    """The source of the objects of one resource: a list and a watch callable.
 
-    Any two callables will do. What is no ``async def`` is called, and its iterator read, in a
-    thread, so it may block. A list may be an ``ObjectList``, a dict as servers send it, or any
-    iterable of objects and dicts; a watch may be a ``Watch`` or any iterator, async or not, of
-    events (``WatchEvent``, ``Frame``, dicts, pairs of type and object, or lists of these).
+    Callables that are not ``async def`` run in a thread, as do their iterators, so they may block.
+    A list may be an ``ObjectList``, a dict as sent by a server, or an iterable of objects and
+    dicts. A watch may be a ``Watch`` or any iterator, sync or async, of events (``WatchEvent``,
+    ``Frame``, dicts, pairs of type and object, or lists of these).
 
     Args:
-        list: One page for the given options.
-        watch: The events for the given options.
-        form: What objects come out as.
-        name: What it is called in errors and logs.
-        tweak_list_options: Sees the options of every page and every watch, and returns others.
-        supports_streaming: The watch can begin with all there is (``send_initial_events``).
+        list: Returns one page for the given options.
+        watch: Returns the events for the given options.
+        form: The class of the objects.
+        name: The name used in errors and logs.
+        tweak_list_options: Called with the options of every page and watch; returns the options
+            to use.
+        supports_streaming: Whether the watch can start with all objects
+            (``send_initial_events``).
 
     Attributes:
-        resource: What is listed, if it is a resource of a server.
-        namespace: The only namespace that objects come from; ``None`` for all.
-        reachability: What is known about the server; shared by all sources of one client.
+        resource: The resource, if the source is a resource of a server.
+        namespace: The only namespace of the objects; ``None`` for all.
+        reachability: The connection state of the server, shared by all sources of one client.
     """
 
     @overload
@@ -98,7 +100,7 @@ class ListWatch(Generic[T]):
         list: Asked,
         watch: Asked,
         *,
-        form: type[T] = Unstructured,  # type: ignore[assignment]  # T is this if nobody says
+        form: type[T] = Unstructured,  # type: ignore[assignment]  # T defaults to Unstructured
         name: str = "",
         tweak_list_options: TweakListOptions | None = None,
         supports_streaming: bool = False,
@@ -147,14 +149,14 @@ class ListWatch(Generic[T]):
         fields: Fields = "",
         tweak_list_options: TweakListOptions | None = None,
     ) -> ListWatch[Any]:
-        """What a client finds of a resource, or of the class of its objects.
+        """Return a source for a resource of a client, given by name or by model class.
 
-        A busy server's refusals are raised, not waited out.
+        Refusals of an overloaded server are raised, not retried.
 
         Raises:
-            InvalidNameError: The class has no resource of its own, or that is no resource.
-            SelectorError: A selector is not legal.
-            ConfigError: That is no client.
+            InvalidNameError: The class has no resource, or ``resource`` is not a valid name.
+            SelectorError: A selector is invalid.
+            ConfigError: ``client`` is not a client.
         """
         expect_client(client, Verbs, taker="ListWatch.for_resource")
         place, verbs = place_of(resource), _view(client, resource)
@@ -188,11 +190,11 @@ class ListWatch(Generic[T]):
         return source
 
     async def page(self, options: ListOptions) -> ObjectList[T]:
-        """One request, one page. Items that do not decode are in ``undecodable``.
+        """Request one page. Items that cannot be decoded are in ``undecodable``.
 
         Raises:
-            DecodeError: What the callable returned is no list.
-            TransportError: It raised something that is not of kinform; that is the cause.
+            DecodeError: The callable returned something other than a list.
+            TransportError: The callable raised a foreign exception, which is the cause.
             ConfigError: ``tweak_list_options`` failed.
         """
         options = self._prepared(options)
@@ -202,11 +204,11 @@ class ListWatch(Generic[T]):
             return await read_page(answer, self.form, what=what)
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[Batches]:
-        """A stream of batches, open inside ``async with``. Refusals of a server come as frames.
+        """Open a stream of batches with ``async with``. Refusals of a server arrive as frames.
 
-        Raises, on entering and while it pours:
-            WatchError: What the callable returned is no source of events.
-            TransportError: It raised something that is not of kinform; that is the cause.
+        Raises, on entering and while reading:
+            WatchError: The callable returned something other than a source of events.
+            TransportError: The callable raised a foreign exception, which is the cause.
             ConfigError: ``tweak_list_options`` failed.
         """
         return self._open(options)
@@ -223,13 +225,13 @@ class ListWatch(Generic[T]):
     def __repr__(self) -> str:
         return f"<ListWatch {self.name or 'of two callables'} as {self.form.__name__}>"
 
-    # -- inside ------------------------------------------------------------------------------
+    # -- private -----------------------------------------------------------------------------
 
     def _called(self, verb: str) -> str:
         return f"{verb} of {self.name}" if self.name else f"the {verb} callable"
 
     def _prepared(self, options: ListOptions) -> ListOptions:
-        """With the selectors of this source, and then as the caller wants them."""
+        """Add the selectors of this source, then apply ``tweak_list_options``."""
         own = self._selectors
         options = options.replace(
             label_selector=_both(own.label_selector, options.label_selector),
@@ -239,7 +241,7 @@ class ListWatch(Generic[T]):
             return options
         try:
             tweaked = self._tweak(options)
-        except Exception as error:  # the caller's own code
+        except Exception as error:  # user code
             raise ConfigError(
                 f"tweak_list_options of {self.name or 'a ListWatch'} failed: {error!r}"
             ) from error
@@ -252,19 +254,19 @@ class ListWatch(Generic[T]):
 
 
 def _view(client: Verbs[Any], resource: ResourceOrModel) -> Verbs[Any]:
-    """A client gives objects of the class it is asked by; ``client.metadata`` has its own form."""
+    """Return the view for a model class; ``client.metadata`` keeps its own form."""
     if isinstance(client, Client) and isinstance(resource, type):
         return client.view(resource)
     return client
 
 
 def _both(own: S, asked: S) -> S | str:
-    """Selectors in a row all have to match."""
+    """Combine two selectors; both must match."""
     return f"{own},{asked}" if own and asked else own or asked
 
 
 async def _ask(call: Callable[[], object], function: Asked, what: str) -> object:
-    """What the call gives, made where ``function`` can do no harm."""
+    """Call on the loop if ``function`` is async, otherwise in a thread; await the result."""
     answer = call() if _is_async(function) else await call_off_loop(call, name=what)
     while inspect.isawaitable(answer):
         answer = await answer
@@ -274,10 +276,10 @@ async def _ask(call: Callable[[], object], function: Asked, what: str) -> object
 def _is_async(function: Asked) -> bool:
     return any(
         inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each)
-        for each in (function, getattr(function, "__call__", None))  # noqa: B004  # not whether
+        for each in (function, getattr(function, "__call__", None))  # noqa: B004  # needs its value
     )
 
 
 def _drained(answer: object) -> object:
-    """An iterator is read where it was made, for reading may block as well."""
+    """Read an iterator in the thread that made it, because reading may block too."""
     return list(answer) if isinstance(answer, Iterator) else answer

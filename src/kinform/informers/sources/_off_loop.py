@@ -1,7 +1,7 @@
-"""Blocking callables and iterators in; what they give, on the loop, out.
+"""Runs blocking callables and iterators in threads and passes their results to the event loop.
 
-Each runs in a daemon thread of its own: the loop's executor has few, is needed for other things,
-and is waited for at exit, while nothing can make a blocked thread of somebody else's code return.
+Each runs in its own daemon thread. The loop's executor has few threads, serves other purposes and
+is joined at exit, but a thread blocked in foreign code cannot be made to return.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ logger = logging.getLogger("kinform.listwatch")
 
 T = TypeVar("T")
 
-# How far a thread may read ahead of the loop.
+# The number of items a thread may read ahead of the loop.
 _AHEAD = 1000
-# How long to wait for a thread that was told to stop, in seconds. With what handlers are given
-# (dispatch/_dispatch.py) it stays below the second that a stop may take.
+# Seconds to wait for a stopping thread. Together with the time handlers have
+# (dispatch/_dispatch.py), a stop takes less than a second.
 _PATIENCE = 0.3
 
 
 async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
-    """What ``function`` returns, or raises. A cancelled call runs on, and nobody listens."""
+    """Run ``function`` in a thread. If cancelled, it runs on and its result is dropped."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     context = copy_context()
@@ -40,7 +40,7 @@ async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
             settle = _failing(done, error)
         else:
             settle = _succeeding(done, result)
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        with suppress(RuntimeError):  # the loop has ended, and the waiting task with it
             loop.call_soon_threadsafe(settle)
 
     thread = threading.Thread(target=run, name=name, daemon=True)
@@ -49,7 +49,7 @@ async def call_off_loop(function: Callable[[], T], *, name: str) -> T:
         return await done
     finally:
         if done.done() and not done.cancelled():
-            thread.join()  # it has nothing more to do: who comes next finds no thread left
+            thread.join()  # returns at once and leaves no thread behind
 
 
 def _succeeding(done: asyncio.Future[T], result: T) -> Callable[[], None]:
@@ -57,7 +57,7 @@ def _succeeding(done: asyncio.Future[T], result: T) -> Callable[[], None]:
 
 
 def _failing(done: asyncio.Future[T], error: BaseException) -> Callable[[], None]:
-    # What would end the loop, or pass for the end of an iteration, is only this call's failure.
+    # An exception that would end the loop or an iteration must only fail this call.
     failure = error
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
         failure = RuntimeError(f"it raised {error!r}")
@@ -66,10 +66,10 @@ def _failing(done: asyncio.Future[T], error: BaseException) -> Callable[[], None
 
 
 class IteratorPump(Generic[T]):
-    """Reads a blocking iterable in a thread; hands out what has come so far, in order.
+    """Reads a blocking iterable in a thread and returns the items received so far, in order.
 
-    Made and read on one loop. Close it: a thread that waits for the next item ends when the
-    iterable's ``close`` makes it, or else with that item.
+    Create and read it on one loop, and close it. A thread that waits for the next item ends when
+    the iterable's ``close`` interrupts it, otherwise with that item.
     """
 
     def __init__(self, iterable: Iterable[T], *, name: str) -> None:
@@ -87,7 +87,7 @@ class IteratorPump(Generic[T]):
         self._thread.start()
 
     async def batches(self) -> AsyncGenerator[list[T], None]:
-        """The items; raises what the iterable raises."""
+        """Iterate over batches of items. Exceptions of the iterable propagate."""
         while True:
             with self._changed:
                 batch, self._items = self._items, []
@@ -105,17 +105,17 @@ class IteratorPump(Generic[T]):
                 return
 
     async def close(self) -> None:
-        """Stop reading, and wait a little for the thread to end. Idempotent."""
+        """Stop reading and wait briefly for the thread to end. Idempotent."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
         try:
             async with asyncio.timeout(_PATIENCE):
-                # A generator that runs cannot be closed from outside; its own thread does it.
+                # A running generator can only be closed by its own thread.
                 if not self._ended and not isinstance(self._iterable, Generator):
                     await call_off_loop(lambda: _close(self._iterable, self._name), name=self._name)
                 await self._ended
-            self._thread.join()  # it has nothing more to do
+            self._thread.join()  # returns at once
         except TimeoutError:
             logger.warning(
                 "%s: its thread still waits for the next item; give the iterator a close() "
@@ -148,7 +148,7 @@ class IteratorPump(Generic[T]):
             _close(iterator, self._name)
 
     def _offer(self, item: T) -> bool:
-        """Whether anybody wants it; waits while there is too much already."""
+        """Append an item, waiting while the buffer is full; return false once stopped."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or len(self._items) < _AHEAD)
             if not self._stopped:
@@ -168,5 +168,5 @@ def _close(iterable: object, name: str) -> None:
         return
     try:
         close()
-    except Exception as error:  # somebody else's code, of which nothing more is wanted
+    except Exception as error:  # foreign code whose result is no longer needed
         logger.debug("%s: closing it failed: %s", name, error)

@@ -1,4 +1,4 @@
-"""What a watch callable returned in, in whatever shape; batches of frames out."""
+"""Converts the result of a watch callable, in any accepted shape, to batches of frames."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _decode_line = FrameDecoder(JSON).decode
 
 @contextmanager
 def foreign_errors(what: str) -> Iterator[None]:
-    """Raise what a caller's own code raises as our error.
+    """Convert foreign exceptions to kinform errors.
 
-    An ``OSError`` is a lost connection, which is retried soon; anything else may be a bug or a
-    refusal, which is not.
+    An ``OSError`` is a lost connection and is retried soon. Anything else may be a bug or a
+    refusal and is retried with a longer backoff.
     """
     try:
         yield
@@ -61,16 +61,16 @@ def foreign_errors(what: str) -> Iterator[None]:
 
 
 class Batches(ABC):
-    """An open stream of events: an engine has it poured, anybody else iterates over it."""
+    """An open stream of batches of frames, for ``read_into`` or for iteration."""
 
     @abstractmethod
     async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
-        """Call ``into`` with each batch where it arrives, until it returns true.
+        """Call ``into`` with each batch as it arrives, until it returns true.
 
-        Returns false when the stream is over; before that, whoever calls it again gets the rest.
+        Returns false when the stream has ended; otherwise call again to read on.
 
         Raises:
-            TransportError: The source raised something that is not of kinform; it is the cause.
+            TransportError: The source raised a foreign exception, which is the cause.
         """
 
     def __aiter__(self) -> Self:
@@ -90,10 +90,10 @@ class Batches(ABC):
 
 @asynccontextmanager
 async def open_batches(source: object, *, what: str) -> AsyncIterator[Batches]:
-    """Read ``source`` inside ``async with``; leaving it closes whatever there is to close.
+    """Open ``source`` with ``async with``; leaving the block closes it.
 
     Raises, on entering:
-        WatchError: It is nothing that events could come from.
+        WatchError: ``source`` is not a source of events.
     """
     async with AsyncExitStack() as stack:
         if isinstance(source, AbstractAsyncContextManager):
@@ -112,7 +112,7 @@ async def _batches(source: object, stack: AsyncExitStack, what: str) -> Batches:
     if isinstance(source, AsyncIterable):
         with foreign_errors(what):
             items = aiter(source)
-        # By name, for one that nobody has read from yet is to be closed as well.
+        # By name: an async generator that was never read must be closed too.
         if hasattr(items, "aclose"):
             stack.push_async_callback(items.aclose)
         return _Iterated(await stack.enter_async_context(aclosing(_framed(items, what))))
@@ -122,7 +122,7 @@ async def _batches(source: object, stack: AsyncExitStack, what: str) -> Batches:
 
 
 class _Watched(Batches):
-    """Those of a server."""
+    """Batches of a server's watch."""
 
     def __init__(self, watch: Watch[Any]) -> None:
         self._watch = watch
@@ -132,7 +132,7 @@ class _Watched(Batches):
 
 
 class _Iterated(Batches):
-    """Batches that have to be asked for."""
+    """Batches of an async iterator."""
 
     def __init__(self, batches: AsyncIterator[list[Frame]]) -> None:
         self._batches = batches
@@ -159,7 +159,7 @@ def _frames_of(item: object) -> list[Frame]:
     if isinstance(item, WatchEvent):
         return [_frame(item.type, item.object)]
     if isinstance(item, Mapping) and "type" in item and "object" in item:
-        # The official client gives its own model as the object, and what was sent beside it.
+        # The official client's events contain its own model and, beside it, the raw object.
         raw = item.get("raw_object")
         return [_frame(item["type"], raw if isinstance(raw, Mapping) else item["object"])]
     if isinstance(item, tuple) and len(item) == 2:
@@ -187,7 +187,7 @@ def _refusal(obj: object) -> Frame:
     if isinstance(obj, ApiError):
         return Frame(EventType.ERROR, error=obj)
     try:
-        # The way of a server's bytes, so that it means the same.
+        # Decoded like a server's bytes, so that the meaning is the same.
         return _decode_line(b'{"type":"ERROR","object":%s}' % payload_of(obj))
     except DecodeError as error:
         return Frame(EventType.ERROR, error=error)

@@ -1,1 +1,1 @@
-"""Objects at rest, found by key and by index; and the small stores beside it."""
+"""Stores: thread-safe collections of objects, found by key and by index."""

@@ -1,4 +1,4 @@
-"""An object in; what a store keeps of it, and from that a fresh object for each reader, out."""
+"""Adapters between objects and store entries: what a store keeps, and what readers receive."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Handle)
 
 KeyFunc = Callable[[T], str]
-"""What an object is called in a store; any exception it raises becomes a ``KeyFuncError``."""
+"""Returns the key of an object; any exception it raises becomes a ``KeyFuncError``."""
 
 Entry = Any
-"""What a store keeps for one object. Only the ``EntryAdapter`` that made it knows its type."""
+"""The stored value of one object. Only the ``EntryAdapter`` that made it knows its type."""
 
 
 class EntryAdapter(Protocol[T]):
-    """How the objects of one store rest. It has no state that changes; any thread may use it.
+    """Converts between the objects of a store and its entries. Immutable and thread-safe.
 
     Attributes:
-        version: The resource version of an entry; empty if it has none.
-        uid: The uid of an entry; empty if it has none.
+        version: Returns the resource version of an entry; empty if it has none.
+        uid: Returns the uid of an entry; empty if it has none.
     """
 
     version: Callable[[Entry], str]
@@ -35,19 +35,19 @@ class EntryAdapter(Protocol[T]):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether an entry can never change, so that the same one need not be looked at again."""
+        """Whether entries are immutable, so that an identical entry cannot have changed."""
         ...
 
     def key(self, obj: T) -> str:
-        """What the object is called.
+        """Return the key of an object.
 
         Raises:
-            KeyFuncError: It has no key.
+            KeyFuncError: The object has no key.
         """
         ...
 
     def to_entry(self, obj: T | Entry) -> Entry:
-        """What is kept of it. What rests already is kept as it is."""
+        """Convert an object to an entry. Entries are returned unchanged."""
         ...
 
     def from_entry(self, entry: Entry) -> T: ...
@@ -55,31 +55,31 @@ class EntryAdapter(Protocol[T]):
     def from_entries(self, entries: Iterable[Entry]) -> list[T]: ...
 
     def memory(self, entry: Entry) -> int:
-        """Bytes that it holds."""
+        """Return the size of an entry in bytes."""
         ...
 
     def reader(self, func: IndexFunc[T]) -> Callable[[Entry], Iterable[str] | None]:
-        """The index function, to be called with what rests here."""
+        """Adapt an index function so that it accepts entries."""
         ...
 
 
 class Handles(EntryAdapter[H]):
-    """Kubernetes objects: their records rest, and each reader gets a handle of its own.
+    """Stores Kubernetes objects as records; each reader receives its own handle.
 
     Args:
-        form: The handle that readers get.
+        form: The class of handle that readers receive.
     """
 
     is_frozen = True
 
     def __init__(self, form: type[H]) -> None:
         self.form = form
-        # Without a frame of their own: these are asked several times per event.
+        # attrgetter avoids a Python frame; these are called several times per event.
         self.version = attrgetter("head.resource_version")
         self.uid = attrgetter("head.uid")
 
     def key(self, obj: H) -> str:
-        # A key may have been read from anything, so this is no place to trust the types.
+        # The object may come from untyped code, so check its type at runtime.
         if not isinstance(cast("object", obj), Handle):
             raise KeyFuncError(
                 f"a {type(obj).__name__} cannot be kept as {self.form.__name__}; "
@@ -90,7 +90,7 @@ class Handles(EntryAdapter[H]):
         return obj.key
 
     def to_entry(self, obj: H | Record) -> Record:
-        """The record behind it, or itself; an editable object is written down as it is now."""
+        """Return the record behind a handle; an editable object is encoded in its current state."""
         if isinstance(obj, Record):
             return obj
         if (record := obj.record) is not None:
@@ -117,10 +117,10 @@ class Handles(EntryAdapter[H]):
 
 
 class AsIs(EntryAdapter[T]):
-    """Any Python objects, kept and handed out as they are: readers share them.
+    """Stores arbitrary Python objects unchanged; readers share them.
 
     Args:
-        key_func: What an object is called.
+        key_func: Returns the key of an object.
     """
 
     is_frozen = False
@@ -165,11 +165,11 @@ class AsIs(EntryAdapter[T]):
 def choose_resting(
     form: type[Any] | None, key_func: KeyFunc[Any] | None, adapter: EntryAdapter[Any] | None
 ) -> EntryAdapter[Any]:
-    """What the arguments of a store mean together.
+    """Return the adapter selected by the arguments of a store.
 
     Raises:
-        CacheError: Not exactly one of them was given.
-        ConfigError: It is something else.
+        CacheError: Not exactly one of the arguments was given.
+        ConfigError: ``form`` is not a class of handle, or ``key_func`` is not callable.
     """
     if (form is not None) + (key_func is not None) + (adapter is not None) != 1:
         raise CacheError("a store takes one of form, key_func and adapter")
@@ -187,7 +187,7 @@ def choose_resting(
 
 
 def version_of(obj: object) -> str:
-    """The ``resource_version`` that an object says it has; empty if it says none."""
+    """Return the ``resource_version`` of an object; empty if it has none."""
     return _text(obj, "resource_version")
 
 

@@ -1,4 +1,4 @@
-"""Objects in; the same objects out for a while, and then no more."""
+"""A store whose objects expire a fixed time after they were written."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ class _Stamped(NamedTuple):
 
 
 class ExpiringStore(Generic[T]):
-    """A store that forgets what was not written for ``ttl`` seconds.
+    """A store that drops objects ``ttl`` seconds after they were last written.
 
         tokens = ExpiringStore(key_func=lambda token: token.user, ttl=60.0)
 
-    Nothing runs in the background: a read that finds an object too old removes it and says that
-    there is none. ``list_keys`` and ``len`` do not look at the age.
+    Nothing runs in the background: a read that finds an expired object removes it and treats it
+    as absent. ``list_keys`` and ``len`` include expired objects that were not read since.
 
     Args:
-        form: The handle that readers get.
-        key_func: What an object is called, for a store of other objects.
-        ttl: Seconds from the last write of an object to its end; zero or less is never.
-        clock: What time it is, in seconds.
+        form: The class of handle that readers receive.
+        key_func: Returns the key of an object, for objects that are not handles.
+        ttl: Seconds from the last write of an object until it expires; zero or less disables
+            expiry.
+        clock: Returns the current time in seconds.
     """
 
     @overload
@@ -70,24 +71,24 @@ class ExpiringStore(Generic[T]):
         return self.get_by_key(self._adapter.key(obj))
 
     def list_keys(self) -> builtins.list[str]:
-        """All keys, also of objects that are too old and that nobody has asked for since."""
+        """Return all keys, including those of expired objects that were not read since."""
         return [*self._items]
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __bool__(self) -> bool:
-        """An empty store is a store."""
+        """Always true, so that an empty store is not mistaken for a missing one."""
         return True
 
     def add(self, obj: T) -> None:
-        """Put the object in the place of whatever has its key. Its time begins anew."""
+        """Add or replace the object under its key and restart its time to live."""
         key, stamped = self._stamped(obj)
         with self._lock:
             self._items[key] = stamped
 
     def update(self, obj: T) -> None:
-        """The same as ``add``."""
+        """Same as ``add``."""
         self.add(obj)
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
@@ -96,16 +97,16 @@ class ExpiringStore(Generic[T]):
             self._items.pop(key, None)
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
-        """Hold exactly these from now on, each for its full time."""
+        """Replace the contents of the store. Each object's time to live starts now."""
         items = dict(map(self._stamped, objects))
         with self._lock:
             self._items = items
 
     def resync(self) -> None:
-        """Nothing: a store has nobody to remind."""
+        """Do nothing: a store has no subscribers."""
 
     def list(self) -> builtins.list[T]:
-        """All that are not too old."""
+        """Return all objects that have not expired."""
         found = (self.get_by_key(key) for key in self.list_keys())
         return [obj for obj in found if obj is not None]
 
@@ -116,7 +117,7 @@ class ExpiringStore(Generic[T]):
         return self._ttl > 0 and self._clock() - stamped.at > self._ttl
 
     def _expire(self, key: str, stamped: _Stamped) -> None:
-        """Remove exactly this one: a fresh one may have come since it was looked at."""
+        """Remove this entry only: it may have been replaced by a new one since it was read."""
         with self._lock:
             if self._items.get(key) is stamped:
                 del self._items[key]

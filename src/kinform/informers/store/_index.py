@@ -1,4 +1,4 @@
-"""What an index function says of entries in; entries by value out. The table locks around it."""
+"""One index of a table: groups entries by the values of an index function. Not thread-safe."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from kinform.informers.store._entries import Entry
 
 Buckets = dict[str, dict[str, Entry]]
-"""Entries by key, by index value. No bucket is empty."""
+"""Entries by index value and key. Buckets are never empty."""
 
 Values = str | tuple[str, ...]
-"""What an entry is found under: one value, as it is nearly always, or any number of them."""
+"""The index values of an entry: usually a single string, otherwise a tuple of any length."""
 
 Reading = Values | Exception
-"""What an index function gave for an entry, or what it raised instead."""
+"""The values returned by an index function, or the exception it raised."""
 
 _logger = logging.getLogger("kinform.store")
 
 
 class Index:
-    """One index. ``read`` calls the user's function and may run anywhere; the rest needs the lock.
+    """One index. ``read`` calls the user's function without the lock; all else requires the lock.
 
-    The values of each key are remembered, so that an entry leaves the buckets that it went into,
-    whatever the function would say of it today.
+    The values of each key are stored, so an entry is always removed from the buckets it was put
+    into, even if the function would return other values now.
 
     Args:
-        name: What it is called.
-        function: What the user gave, to show to those who ask.
-        reader: The same, to be called with what rests in the table.
+        name: The name of the index.
+        function: The user's index function, for display.
+        reader: The same function, adapted to accept entries.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Index:
         self._has_warned = False
 
     def values(self, entry: Entry) -> tuple[str, ...]:
-        """What the function says of an entry, each value once. Raises what the function raises."""
+        """Return the distinct values of an entry. Exceptions of the function propagate."""
         return self._checked(self._reader(entry))
 
     def _checked(self, said: Iterable[str] | None) -> tuple[str, ...]:
@@ -66,10 +66,10 @@ class Index:
         return values
 
     def read(self, key: str, entry: Entry) -> Reading:
-        """Like ``values``, but an exception is a finding like any other."""
+        """Like ``values``, but return the exception if the function raises one."""
         try:
             said = self._reader(entry)
-            # What most say, without a call ("put, 3 indices" in benchmarks/bench_store.py).
+            # Common results need no further call ("put, 3 indices" in benchmarks/bench_store.py).
             if type(said) is str:
                 return said
             if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
@@ -89,16 +89,16 @@ class Index:
             return _without_frames(error)
 
     def read_all(self, entries: Mapping[str, Entry]) -> list[Reading]:
-        """Of each, in their order."""
+        """Read all entries, in order."""
         read = self.read
         return [read(key, entry) for key, entry in entries.items()]
 
     def __contains__(self, key: str) -> bool:
-        """Whether this key was looked at, with or without success."""
+        """Whether this key was read, successfully or not."""
         return key in self._values
 
     def put(self, key: str, entry: Entry, reading: Reading) -> None:
-        # With nothing to forget there is nothing to do: this is once per event and index.
+        # Fast path without errors to clear: this runs once per event and index.
         if type(reading) is str and not self.errors:
             values: Values = reading
         else:
@@ -123,9 +123,9 @@ class Index:
     def turn(
         self, removed: Iterable[str], put: Mapping[str, Entry], readings: Iterable[Reading]
     ) -> None:
-        """Many changes at once, in buckets that no reader has yet: ``buckets`` is another dict.
+        """Apply many changes to a copy of the buckets, then make it the new ``buckets``.
 
-        Buckets that nothing happens to are the same ones as before.
+        Buckets without changes are shared with the previous copy.
         """
         buckets = self.buckets.copy()
         own: set[str] = set()
@@ -172,7 +172,7 @@ class Index:
 
     @property
     def memory(self) -> int:
-        """Bytes of the buckets and of what is remembered; keys and entries are the table's."""
+        """Size in bytes of buckets and stored values, without keys and entries."""
         size = sys.getsizeof
         buckets = size(self.buckets) + sum(map(size, self.buckets))
         buckets += sum(map(size, self.buckets.values()))
@@ -181,7 +181,7 @@ class Index:
 
 
 def each_value(values: Values) -> tuple[str, ...]:
-    """All of them; one alone is a text, in which one would look for letters."""
+    """Return the values as a tuple, so that ``in`` does not match substrings of a single one."""
     return (values,) if isinstance(values, str) else values
 
 
@@ -191,7 +191,7 @@ def _without(old: Values, new: Values) -> list[str]:
 
 
 def _without_frames(error: Exception) -> Exception:
-    """Its frames, and those of what led to it, would keep the object and its parts alive."""
+    """Drop tracebacks, including those of causes: their frames would keep the object alive."""
     step: BaseException | None = error
     while step is not None and step.__traceback__ is not None:
         step.__traceback__ = None

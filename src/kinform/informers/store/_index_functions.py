@@ -1,4 +1,4 @@
-"""An object in, the values it is found under out: the index functions that everybody needs."""
+"""Index functions for common cases: namespace, owner, label and field."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from kinform.objects import Handle, Head, Path, Record, Unstructured
 T = TypeVar("T")
 
 IndexFunc = Callable[[T], Iterable[str] | None]
-"""The values that an object is found under; none at all is fine.
+"""Returns the index values of an object; may return none.
 
-A single string is one value, not its letters. It must tell the same of the same object.
+A single string is one value. The result must depend on the object only.
 """
 
 Indexers = Mapping[str, IndexFunc[T]]
-"""Index functions by the name of their index."""
+"""Index functions by index name."""
 
 NAMESPACE_INDEX = "namespace"
-"""What the index by namespace is called everywhere."""
+"""The name of the index by namespace."""
 
 
 class HeadIndex:
-    """An index function that needs the head alone: a store makes no handle to call it.
+    """An index function that reads the head of a record only, so no handle is created for it.
 
     Args:
-        of_head: The values, from a head.
-        of_object: The values, from an object that is not a view of a record; if it is left out,
-            ``of_head`` uses nothing that such an object has not as well.
-        of_record: The values, from a record, if there is a shorter way to them.
+        of_head: Returns the values for a head.
+        of_object: Returns the values for an object without a record. Defaults to ``of_head``,
+            which then must use only attributes that such an object has.
+        of_record: Returns the values for a record, if there is a faster way than ``of_head``.
     """
 
     def __init__(
@@ -50,19 +50,19 @@ class HeadIndex:
         return self._of_object(obj) if record is None else self._of_head(record.head)
 
 
-# Every store has it, and it is asked of every event: then two calls are worth saving.
+# Every store has this index and every event calls it, so two calls less are measurable.
 namespace_index = HeadIndex(lambda head: (head.namespace,), of_record=attrgetter("head.namespace"))
-"""By namespace; cluster-scoped objects are under the empty one."""
+"""Indexes by namespace; cluster-scoped objects have the empty namespace."""
 
 owner_index = HeadIndex(
     lambda head: head.owner_uids,
     lambda obj: [owner.get("uid", "") for owner in obj.get_path("metadata.ownerReferences") or ()],
 )
-"""By the uids of all owners."""
+"""Indexes by the uids of all owners."""
 
 
 class LabelIndex(HeadIndex):
-    """By the value of one label. Listers use it for selectors that name the label."""
+    """Indexes by the value of one label. Listers use it for selectors on this label."""
 
     def __init__(self, label: str) -> None:
         super().__init__(lambda head: (head.labels[label],) if label in head.labels else ())
@@ -70,17 +70,18 @@ class LabelIndex(HeadIndex):
 
 
 def label_index(label: str) -> LabelIndex:
-    """By the value of a label; objects without it are not in the index."""
+    """Return an index function for the value of a label. Objects without it are not indexed."""
     return LabelIndex(label)
 
 
 def field_index(path: Path) -> IndexFunc[Handle]:
-    """By what is at a path, such as ``"spec.nodeName"``: a value, or each value of a list.
+    """Return an index function for a field such as ``"spec.nodeName"``.
 
-    It decodes the part that the path is in, once for each version of an object.
+    The value is a scalar, or a list of which each element is indexed. The part of the object
+    that contains the path is decoded once per version.
 
     Raises:
-        InvalidNameError: That is no path.
+        InvalidNameError: ``path`` is not a valid path.
     """
     Unstructured().get_path(path)
 
@@ -93,7 +94,7 @@ def field_index(path: Path) -> IndexFunc[Handle]:
 
 
 def _scalar(path: Path, value: object) -> str:
-    """As it stands in JSON, but a string without its quotes."""
+    """Return the JSON text of a scalar, without quotes for a string."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

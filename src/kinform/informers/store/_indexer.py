@@ -1,4 +1,4 @@
-"""A store that also finds objects by what index functions say of them."""
+"""The indexer: a store that also finds objects by the values of index functions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ H = TypeVar("H", bound=Handle)
 
 
 class Indexer(Store[T]):
-    """A store with indices, which are kept with every change.
+    """A store with indices that are updated with every write.
 
         pods = Indexer(indexers={"node": field_index("spec.nodeName")})
         pods.by_index("node", "worker-1")
 
-    A lookup costs by what it finds, not by the size of the store. An index function that raises
-    leaves that object out of its index and shows in ``index_errors``.
+    The cost of a lookup depends on the number of results, not on the size of the store. If an
+    index function raises, the object is left out of that index and listed in ``index_errors``.
 
     Args:
-        form: The handle that readers and index functions get.
-        key_func: What an object is called, for a store of other objects.
-        adapter: How objects rest, where neither will do.
-        indexers: Index functions by the name of their index.
+        form: The class of handle that readers and index functions receive.
+        key_func: Returns the key of an object, for objects that are not handles.
+        adapter: Converts objects to entries and back, if neither of the above fits.
+        indexers: Index functions by index name.
     """
 
     @overload
@@ -58,11 +58,11 @@ class Indexer(Store[T]):
         self.add_indexers(indexers)
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indices, at any time and from any thread; what the store holds is indexed at once.
+        """Add indices and index the current objects. May be called at any time, from any thread.
 
         Raises:
-            CacheError: There is an index of such a name. None of them is added.
-            ConfigError: These are no functions by name.
+            CacheError: An index of one of these names exists. No index is added.
+            ConfigError: ``indexers`` is not a mapping of names to functions.
         """
         _check(indexers)
         self._table.add_indices(
@@ -71,51 +71,51 @@ class Indexer(Store[T]):
 
     @property
     def indexers(self) -> Mapping[str, IndexFunc[Any]]:
-        """All index functions by name, through whichever view they were added."""
+        """All index functions by name, including those added through other views."""
         return {name: index.function for name, index in self._table.indices.items()}
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
-        """The objects with this value, in no order.
+        """Return the objects with this index value, in arbitrary order.
 
         Raises:
-            UnknownIndexError: There is no such index.
+            UnknownIndexError: The index does not exist.
         """
         return self._adapter.from_entries(self._table.bucket(name, value))
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
-        """The objects that share any value with ``obj``, each once.
+        """Return the objects that share an index value with ``obj``, without duplicates.
 
         Raises:
-            UnknownIndexError: There is no such index.
-            Exception: Whatever the index function raises on ``obj``.
+            UnknownIndexError: The index does not exist.
+            Exception: Any exception the index function raises for ``obj``.
         """
         self._table.buckets(name)
         values = self._table.indices[name].values(self._adapter.to_entry(obj))
         return self._adapter.from_entries(self._table.union(name, values))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """The keys of the objects with this value, sorted. Raises UnknownIndexError."""
+        """Return the sorted keys of the objects with this value. Raises UnknownIndexError."""
         return sorted(self._table.buckets(name).get(value, ()))
 
     def index_values(self, name: str) -> builtins.list[str]:
-        """All values that any object has now. Raises UnknownIndexError."""
+        """Return all values of the current objects. Raises UnknownIndexError."""
         return [*self._table.buckets(name)]
 
     @property
     def index_errors(self) -> Mapping[tuple[str, str], Exception]:
-        """What index functions raised, by index and key; gone when the object is, or is well."""
+        """Current exceptions of index functions, by index name and key."""
         return self._table.index_errors
 
     @property
     def index_memory(self) -> Mapping[str, int]:
-        """Bytes of each index, beside the objects."""
+        """Size of each index in bytes, without the objects."""
         return self._table.index_memory
 
     def view(self, form: type[H]) -> Indexer[H]:
-        """Another door to the same objects: it reads, writes and indexes in its own form.
+        """Return an indexer over the same objects that reads and writes them as ``form``.
 
         Raises:
-            CacheError: This is not a store of Kubernetes objects.
+            CacheError: This store does not hold Kubernetes objects.
         """
         if not isinstance(self._adapter, Handles):
             raise CacheError(

@@ -1,4 +1,4 @@
-"""Whatever stands for an object in, its key out: an object, what was deleted, or a plain key."""
+"""Key functions that accept objects, deleted objects and plain keys."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 def deletion_handling_key(obj: Named | DeletedObject[T] | str) -> str:
-    """The key of an object, of a deleted one whose last state may be unknown, or of a key itself.
+    """Return the key of an object, a deleted object or a key.
 
     Raises:
-        KeyFuncError: It has no name.
+        KeyFuncError: The object has no name.
     """
     if isinstance(obj, str):
         return obj
@@ -35,19 +35,19 @@ def deletion_handling_key(obj: Named | DeletedObject[T] | str) -> str:
 
 
 def deletion_handling_object_name(obj: Named | DeletedObject[T] | str) -> ObjectName:
-    """The same as namespace and name.
+    """Return the namespace and name of an object, a deleted object or a key.
 
     Raises:
-        KeyFuncError: It has no name.
-        InvalidNameError: Its key is not ``namespace/name`` or ``name``.
+        KeyFuncError: The object has no name.
+        InvalidNameError: The key is not ``namespace/name`` or ``name``.
     """
     return split_namespace_key(deletion_handling_key(obj))
 
 
 def index_func_to_key_func(func: IndexFunc[T]) -> Callable[[T], str]:
-    """Use an index function that gives exactly one value as a key function.
+    """Return a key function made from an index function with exactly one value per object.
 
-    What it returns raises ``KeyFuncError`` for an object that has no value, or several.
+    The key function raises ``KeyFuncError`` for an object with no value or several.
     """
 
     def key(obj: T) -> str:

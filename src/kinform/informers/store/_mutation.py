@@ -1,4 +1,4 @@
-"""Your own writes and a store that will hear of them later in; the newer of the two out."""
+"""A mutation cache: combines a store with the results of the caller's own recent writes."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class _Tombstone(NamedTuple):
 
 
 class MutationCache(Generic[T]):
-    """A store as it will be once it has heard of your own writes.
+    """A view of a store that includes your own writes before the store receives them.
 
         written = MutationCache(informer.indexer)
         written.mutation(await client.update(pod))
-        written.get_by_key(pod.key)                   # what was written, or something newer
+        written.get_by_key(pod.key)                   # the written state or a newer one
 
-    An own write is shown until the store has it or something newer, for ``ttl`` seconds at most.
-    Versions that have no order are not compared: then the store is believed. Any thread may use it.
+    A write is visible until the store has the same or a newer version, for at most ``ttl``
+    seconds. If two versions cannot be compared, the store wins. Thread-safe.
 
     Args:
-        store: What lies below; an ``Indexer`` for ``by_index``.
-        include_adds: Also show written objects that the store does not have. Let ``on_delete``
-            hear of deletions then, or one of them may come back until its time is over.
-        size: How many own writes are remembered at most.
-        ttl: For how many seconds.
-        clock: What time it is, in seconds.
+        store: The underlying store; ``by_index`` requires an ``Indexer``.
+        include_adds: Also return written objects that are not in the store. Then pass deletions
+            to ``on_delete``; otherwise a deleted object may reappear until its ``ttl`` is over.
+        size: The maximum number of writes to remember.
+        ttl: The number of seconds to remember a write.
+        clock: Returns the current time in seconds.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class MutationCache(Generic[T]):
     # -- reading -----------------------------------------------------------------------------
 
     def get_by_key(self, key: str) -> T | None:
-        """The newer of what the store has and what was written."""
+        """Return the newer of the stored and the written state."""
         entry = self._newer(key, self._store.table.get(key))
         return None if entry is None else self._adapter.from_entry(entry)
 
     def by_index(self, name: str, value: str) -> list[T]:
-        """What is under this value by its newer state; own additions too if they are included.
+        """Return the objects whose newer state has this value, own adds included if enabled.
 
         Raises:
-            UnknownIndexError: There is no such index.
-            CacheError: The store below is no ``Indexer``.
+            UnknownIndexError: The index does not exist.
+            CacheError: The underlying store is not an ``Indexer``.
         """
         if not isinstance(self._store, Indexer):
             raise CacheError("by_index needs an Indexer below; this cache was made over a Store")
         table = self._store.table
-        # A copy is one step for other threads; a loop would not be.
+        # A copy is atomic with respect to other threads, iteration is not.
         stored = table.buckets(name).get(value, {}).copy()
         with self._lock:
             own = self._written.oldest_first()
@@ -85,7 +85,7 @@ class MutationCache(Generic[T]):
         for key in dict.fromkeys([*stored, *own]):
             known = stored[key] if key in stored else table.get(key)
             entry = self._newer(key, known)
-            # An own write may have moved; of what the store has, its index knows.
+            # A write may have changed the value; for stored state the index is authoritative.
             if key in stored if entry is known else value in self._values(name, key, entry):
                 entries.append(entry)
         return self._adapter.from_entries(entries)
@@ -106,13 +106,13 @@ class MutationCache(Generic[T]):
             self._written.pop(key)
             return known
 
-    # -- hearing -----------------------------------------------------------------------------
+    # -- updates -----------------------------------------------------------------------------
 
     def mutation(self, obj: T) -> None:
-        """Remember what a write of yours returned, unless something newer is known already.
+        """Remember the result of a write, unless a newer state is known.
 
         Raises:
-            KeyFuncError: It has no key.
+            KeyFuncError: The object has no key.
         """
         key, entry = self._adapter.key(obj), self._adapter.to_entry(obj)
         with self._lock:
@@ -123,7 +123,7 @@ class MutationCache(Generic[T]):
                 self._written.put(key, entry)
 
     def on_add_or_update(self, obj: T) -> None:
-        """The store has this now: forget an own write that is not newer."""
+        """Note that the store has this state: drop a remembered write that is not newer."""
         key, entry = self._adapter.key(obj), self._adapter.to_entry(obj)
         with self._lock:
             written = self._written.get(key)
@@ -133,7 +133,7 @@ class MutationCache(Generic[T]):
                 self._deleted.pop(key)
 
     def on_delete(self, deleted: DeletedObject[T] | T) -> None:
-        """This is gone: forget own writes to it, also those that are told of later."""
+        """Note a deletion: drop writes of this object, including those reported later."""
         if isinstance(deleted, DeletedObject):
             key, obj = deleted.key, deleted.object
         else:
@@ -154,7 +154,7 @@ class MutationCache(Generic[T]):
         return (compare_resource_versions(*versions) or 0) > 0
 
     def _is_buried(self, key: str, entry: Entry) -> bool:
-        """Whether this is what was deleted last under this key, or something older."""
+        """Whether this is the object last deleted under this key, or an older one."""
         tombstone = self._deleted.get(key)
         if tombstone is None:
             return False
@@ -166,7 +166,7 @@ class MutationCache(Generic[T]):
 
 
 class _Recent(Generic[V]):
-    """The values last put or read, up to a number and an age. The cache locks around it."""
+    """The most recently used values, limited by number and age. Not thread-safe."""
 
     def __init__(self, size: int, ttl: float, clock: Callable[[], float]) -> None:
         self._size = size
@@ -195,5 +195,5 @@ class _Recent(Generic[V]):
         self._items.pop(key, None)
 
     def oldest_first(self) -> list[str]:
-        """The keys; that which was not used for longest comes first."""
+        """Return the keys, least recently used first."""
         return [*self._items]

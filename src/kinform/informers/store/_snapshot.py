@@ -1,4 +1,4 @@
-"""All that a store held at one resource version, for a reader who needs it to stand still."""
+"""An immutable snapshot of a store at one resource version."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class Snapshot(Mapping[str, T]):
-    """Objects by key, as they were at ``resource_version``. It never changes.
+    """An immutable mapping of keys to objects, as of ``resource_version``.
 
-    It holds what rests in the store; objects are made when they are read, a fresh one each time.
+    It holds the entries of the store; each read creates a new object from its entry.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Snapshot(Mapping[str, T]):
 
     @property
     def resource_version(self) -> str:
-        """Of the change, list or bookmark that was applied last before it was taken."""
+        """The version of the last change, list or bookmark applied before the snapshot."""
         return self._resource_version
 
     def __getitem__(self, key: str) -> T:
@@ -42,7 +42,7 @@ class Snapshot(Mapping[str, T]):
         return key in self._entries
 
     def get_by_key(self, key: str) -> T | None:
-        """The object of this key; ``None`` if there was none."""
+        """Return the object with this key, or ``None``."""
         return self.get(key)
 
     def list_keys(self) -> builtins.list[str]:

@@ -1,4 +1,4 @@
-"""Objects in, by any writer; fresh objects out, to any reader on any thread."""
+"""The store: objects by key, with lock-free reads from any thread."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ H = TypeVar("H", bound=Handle)
 
 
 class Write(msgspec.Struct, Generic[T], frozen=True):
-    """One step of ``Store.apply``: put the object, or delete it."""
+    """One step of ``Store.apply``: put or delete an object."""
 
     object: T | DeletedObject[T]
     delete: bool = False
 
 
 class Store(Generic[T]):
-    """Objects by key. Reads take no lock and see each change whole; a ``replace`` is one change.
+    """Objects by key. Reads take no lock and never see a partial change, not even of ``replace``.
 
         pods = Store()                                  # of Unstructured
         pods = Store(PartialObjectMetadata)
-        jobs = Store(key_func=lambda job: job.name)     # of anything, kept as it is
+        jobs = Store(key_func=lambda job: job.name)     # of any objects, stored unchanged
 
-    Kubernetes objects rest as bytes, and every read makes a handle of the reader's own. Absence is
-    ``None``. Any thread may write, but what they write to one key is in no order then.
+    Kubernetes objects are stored as bytes, and every read returns a new handle. A missing object
+    is ``None``. Any thread may write, but concurrent writes to one key have no defined order.
 
     Args:
-        form: The handle that readers get.
-        key_func: What an object is called, for a store of other objects.
-        adapter: How objects rest, where neither will do.
+        form: The class of handle that readers receive.
+        key_func: Returns the key of an object, for objects that are not handles.
+        adapter: Converts objects to entries and back, if neither of the above fits.
     """
 
     @overload
@@ -70,7 +70,7 @@ class Store(Generic[T]):
         return None if entry is None else self._adapter.from_entry(entry)
 
     def get(self, obj: T) -> T | None:
-        """What the store has under the object's key. Raises KeyFuncError."""
+        """Return the stored object with the same key, or ``None``. Raises KeyFuncError."""
         return self.get_by_key(self._adapter.key(obj))
 
     def list_keys(self) -> builtins.list[str]:
@@ -85,62 +85,62 @@ class Store(Generic[T]):
         return self._adapter.key(key_or_object) in self._table
 
     def __iter__(self) -> Iterator[T]:
-        """Over what it holds at this moment; later changes do not show."""
+        """Iterate over the current objects; later changes are not visible."""
         return map(self._adapter.from_entry, self._table.entries())
 
     def __bool__(self) -> bool:
-        """An empty store is a store."""
+        """Always true, so that an empty store is not mistaken for a missing one."""
         return True
 
     @property
     def resource_version(self) -> str:
-        """Of the last thing applied: a write, a ``replace`` or a bookmark, if it had one."""
+        """The version of the last write, ``replace`` or bookmark that had one."""
         return self._table.resource_version
 
     def snapshot(self) -> Snapshot[T]:
-        """All of it, as it is at one resource version."""
+        """Return an immutable copy of the store at one resource version."""
         return Snapshot(*self._table.copy(), self._adapter)
 
     @property
     def memory(self) -> int:
-        """Bytes of the objects at rest. Counted when asked for: some microseconds an object."""
+        """Size of the stored objects in bytes. Computed on access, in microseconds per object."""
         return self._table.memory
 
     @property
     def table(self) -> Table:
-        """What rests below, for those who pass it on without waking it."""
+        """The underlying table, for code that passes entries on without decoding them."""
         return self._table
 
     @property
     def adapter(self) -> EntryAdapter[T]:
-        """How its objects rest, and wake."""
+        """Converts between objects and the entries of this store."""
         return self._adapter
 
     # -- writing -----------------------------------------------------------------------------
 
     def add(self, obj: T) -> None:
-        """Put the object in the place of whatever has its key.
+        """Add an object, replacing the one with the same key.
 
         Raises:
-            KeyFuncError: It has no key.
-            CacheError: It is an object without a kind.
-            EncodeError: It is an editable object that cannot be written down.
+            KeyFuncError: The object has no key.
+            CacheError: The object has no kind.
+            EncodeError: An editable object cannot be encoded.
         """
         self._table.put(self._adapter.key(obj), self._adapter.to_entry(obj))
 
     def update(self, obj: T) -> None:
-        """The same as ``add``."""
+        """Same as ``add``."""
         self.add(obj)
 
     def delete(self, obj: T | DeletedObject[T]) -> None:
-        """Remove what has the object's key, if anything has. Raises KeyFuncError."""
+        """Remove the object with the same key, if any. Raises KeyFuncError."""
         self._table.remove(*self._deletion(obj))
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
-        """Hold exactly these from now on. Readers see the old set or the new one.
+        """Replace the contents of the store atomically.
 
         Raises:
-            KeyFuncError: One of them has no key. Nothing has changed then.
+            KeyFuncError: An object has no key. The store is unchanged.
         """
         adapter = self._adapter
         put = {adapter.key(obj): adapter.to_entry(obj) for obj in objects}
@@ -148,11 +148,11 @@ class Store(Generic[T]):
         self._table.swap(removed, put, resource_version)
 
     def apply(self, writes: Iterable[Write[T]]) -> dict[int, KeyFuncError]:
-        """Apply many writes in order, and no snapshot sees only some of them.
+        """Apply writes in order. A snapshot contains either all of them or none.
 
         Returns:
-            The writes that were left out, for their objects have no key, by their position; empty
-            if all is well.
+            The errors of writes that were skipped because their object has no key, by position.
+            Empty if all writes were applied.
         """
         steps: builtins.list[TableWrite] = []
         failures: dict[int, KeyFuncError] = {}
@@ -165,11 +165,11 @@ class Store(Generic[T]):
         return failures
 
     def bookmark(self, resource_version: str) -> None:
-        """Note that nothing changed up to this version; an empty one says nothing."""
+        """Record that the store is current as of this version. An empty version is ignored."""
         self._table.bookmark(resource_version)
 
     def resync(self) -> None:
-        """Nothing: a store has nobody to remind. Here so that a reflector can feed it."""
+        """Do nothing: a store has no subscribers. Present so that a reflector can fill a store."""
 
     def _step(self, write: Write[T]) -> TableWrite:
         if write.delete:
@@ -182,7 +182,7 @@ class Store(Generic[T]):
         return TableWrite(self._adapter.key(write.object), self._adapter.to_entry(write.object))
 
     def _deletion(self, obj: T | DeletedObject[T]) -> tuple[str, str]:
-        """The key, and the version of the deletion if this is the state that it left."""
+        """Return the key and, if the final state is known, the version of the deletion."""
         if not isinstance(obj, DeletedObject):
             return self._adapter.key(obj), version_of(obj)
         return obj.key, "" if obj.final_state_unknown else version_of(obj.object)

@@ -1,11 +1,11 @@
-"""Entries by key, and their indices: what all typed doors to one store share.
+"""The untyped table behind a store: entries by key, and their indices.
 
-One reference holds the whole state. A reader takes it and asks it, without a lock; a change to one
-object is made in place under the lock; a relist builds the next state and swaps the reference, so
-that readers see all of it, indices included, or nothing.
+A single reference holds the whole state. Readers use it without a lock. A change to one object
+happens in place, under the lock. A relist builds the next state and swaps the reference, so readers
+see all of it, including indices, or none of it.
 
-Index functions are the user's and never run under the lock: they are called first, with what is to
-be put, and what they said is applied together with it.
+Index functions are user code and never run under the lock: they run first, and their results are
+applied together with the entries.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kinform.informers.store._index import Buckets, Index, Reading
 
 
 class TableWrite(NamedTuple):
-    """One change: ``entry`` is put under ``key``; ``None`` removes what is there.
+    """One change: put ``entry`` under ``key``, or remove the key if ``entry`` is ``None``.
 
-    The version is that of a removal, if it is known; an entry says its own.
+    ``resource_version`` is the version of a removal, if known; an entry contains its own version.
     """
 
     key: str
@@ -31,7 +31,7 @@ class TableWrite(NamedTuple):
 
 
 class _State:
-    """What readers see. The dicts change in place; the two of them are only swapped together."""
+    """The state readers see. The dicts change in place, but are replaced only together."""
 
     __slots__ = ("buckets", "items", "resource_version")
 
@@ -44,10 +44,10 @@ class _State:
 
 
 class Table:
-    """The untyped core of a store: any reader on any thread, writers one after the other.
+    """The untyped core of a store. Any thread may read; writers are serialised.
 
     Args:
-        adapter: Tells an entry's version and size; what it wakes to is the doors' business.
+        adapter: Returns the version and size of an entry. Typed views decode entries themselves.
     """
 
     def __init__(self, adapter: EntryAdapter[Any]) -> None:
@@ -55,14 +55,14 @@ class Table:
         self._version = adapter.version
         self._lock = threading.Lock()
         self._state = _State({}, {}, "")
-        # The indices that writers keep up to date: those that readers see, and those being built.
+        # All indices that writers update: the visible ones, and those still being built.
         self._tended: tuple[Index, ...] = ()
 
-    # -- reading: no lock, unless several things must fit together ---------------------------
+    # -- reading: without the lock, unless several values must be consistent -----------------
 
     @property
     def resource_version(self) -> str:
-        """Of what was applied last; empty before anything was."""
+        """The version of the last change; empty before the first one."""
         return self._state.resource_version
 
     def get(self, key: str) -> Entry | None:
@@ -81,18 +81,18 @@ class Table:
         return key in self._state.items
 
     def copy(self) -> tuple[dict[str, Entry], str]:
-        """All entries by key, as they were at one resource version, and that version."""
+        """Return a consistent copy of all entries by key, and its resource version."""
         with self._lock:
             return self._state.items.copy(), self._state.resource_version
 
     def bucket(self, name: str, value: str) -> list[Entry]:
-        """The entries under one value of an index."""
+        """Return the entries with one index value."""
         bucket = self.buckets(name).get(value)
-        # list() of a dict's values is one step for other threads; a loop would not be.
+        # list() of a dict's values is atomic with respect to other threads, iteration is not.
         return [] if bucket is None else list(bucket.values())
 
     def union(self, name: str, values: Sequence[str]) -> list[Entry]:
-        """The entries under any of the values, each once."""
+        """Return the entries with any of the index values, without duplicates."""
         with self._lock:
             buckets = self.buckets(name)
             found = {
@@ -101,10 +101,10 @@ class Table:
         return list(found.values())
 
     def buckets(self, name: str) -> Buckets:
-        """What one index holds now. Read from it in single steps: it changes under the reader.
+        """Return the live buckets of an index. They may change between two operations on them.
 
         Raises:
-            UnknownIndexError: There is no such index.
+            UnknownIndexError: The index does not exist.
         """
         try:
             return self._state.buckets[name]
@@ -114,24 +114,24 @@ class Table:
     # -- writing -----------------------------------------------------------------------------
 
     def put(self, key: str, entry: Entry) -> Entry | None:
-        """Add it or put it in the place of another one, which is returned."""
+        """Add or replace an entry and return the previous one."""
         while True:
             tended = self._tended
             readings: list[Reading] = []
-            for index in tended:  # a comprehension would be one call more, once per event
+            for index in tended:  # a comprehension would cost one more call per event
                 readings.append(index.read(key, entry))
             with self._lock:
                 if tended is not self._tended:
-                    continue  # an index came in between, and has not seen this entry
+                    continue  # an index was added in the meantime and has not read this entry
                 return self._put(key, entry, readings)
 
     def remove(self, key: str, resource_version: str = "") -> Entry | None:
-        """Remove what is there, and return it. The version is that of the removal, if known."""
+        """Remove and return an entry. ``resource_version`` is that of the removal, if known."""
         with self._lock:
             return self._remove(key, resource_version)
 
     def write(self, writes: Sequence[TableWrite]) -> None:
-        """Apply them in order, and let nobody who takes the lock see only some of them."""
+        """Apply changes in order. Readers that take the lock see all of them or none."""
         while True:
             tended = self._tended
             readings = [
@@ -153,10 +153,10 @@ class Table:
     def swap(
         self, removed: Iterable[str], put: dict[str, Entry], resource_version: str = ""
     ) -> None:
-        """A relist: all of it becomes visible at once. What is not named stays as it is.
+        """Apply a relist atomically. Keys in neither argument keep their entries.
 
-        Entries that cannot change and rest here already are not indexed again. The dict is the
-        table's from now on.
+        Immutable entries that are already stored are not indexed again. The table takes ownership
+        of the dict.
         """
         removed = [key for key in removed if key not in put]
         items = self._state.items
@@ -172,7 +172,7 @@ class Table:
                 return
 
     def bookmark(self, resource_version: str) -> None:
-        """Nothing changed up to this version."""
+        """Record that the table is current as of this version."""
         if resource_version:
             with self._lock:
                 self._state.resource_version = resource_version
@@ -224,13 +224,13 @@ class Table:
 
     @property
     def indices(self) -> Mapping[str, Index]:
-        """Those that can be read, by name."""
+        """All visible indices by name."""
         visible = self._state.buckets
         return {index.name: index for index in self._tended if index.name in visible}
 
     @property
     def index_errors(self) -> dict[tuple[str, str], Exception]:
-        """What index functions raised: by index and key, for the objects that are there now."""
+        """Exceptions of index functions for the current entries, by index name and key."""
         with self._lock:
             return {
                 (index.name, key): error
@@ -239,13 +239,13 @@ class Table:
             }
 
     def add_indices(self, indices: Sequence[Index]) -> None:
-        """Index all that is here under these too: readers see them when they are complete.
+        """Add indices over all entries; they become visible when they are complete.
 
-        Any thread may do this while another one writes. From the first step on the writer serves
-        the new indices as well, so only entries that it did not touch are left to fill in.
+        Any thread may call this while another one writes. Writers update the new indices from the
+        start, so only entries that were not written in the meantime remain to be added.
 
         Raises:
-            CacheError: A name is taken. None of them is added.
+            CacheError: A name is taken. No index is added.
         """
         with self._lock:
             taken = {index.name for index in self._tended}
@@ -279,12 +279,12 @@ class Table:
 
     @property
     def memory(self) -> int:
-        """Bytes of the entries, added up on demand: to keep count would double what a put costs
-        ("bytes of one entry" in benchmarks/bench_store.py)."""
+        """Size of the entries in bytes, computed on access: a running total would double the cost
+        of a put ("bytes of one entry" in benchmarks/bench_store.py)."""
         return sum(map(self._adapter.memory, self.entries()))
 
     @property
     def index_memory(self) -> dict[str, int]:
-        """Bytes of each index, beside the entries that it refers to."""
+        """Size of each index in bytes, without its entries."""
         with self._lock:
             return {name: index.memory for name, index in self.indices.items()}

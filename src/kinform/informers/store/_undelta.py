@@ -1,4 +1,4 @@
-"""Changes in; after each of them, the whole list out to a callback."""
+"""A store that passes its whole contents to a callback after each write."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ H = TypeVar("H", bound=Handle)
 
 
 class UndeltaStore(Store[T]):
-    """A store for those who want no changes but the current set, every time it may have changed.
+    """A store for consumers that need the current set of objects instead of single changes.
 
     Args:
-        push: Gets all objects after each write, on the thread of the writer; the same set may come
-            twice. What it raises goes to the writer, and the write stands.
-        form: The handle that it gets.
-        key_func: What an object is called, for a store of other objects.
-        adapter: How objects rest, where neither will do.
+        push: Called with all objects after each write, on the writer's thread; the set may be
+            unchanged. Its exceptions propagate to the writer, but the write is kept.
+        form: The class of handle that ``push`` receives.
+        key_func: Returns the key of an object, for objects that are not handles.
+        adapter: Converts objects to entries and back, if neither of the above fits.
     """
 
     @overload

@@ -1,4 +1,4 @@
-"""A client in; informers and listers of typed objects out, by group, version and resource."""
+"""The factory of typed informers, by group, version and resource."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ M = TypeVar("M", bound=TypedObject)
 
 
 class SharedInformerFactory(InformerFactory[TypedObject], Groups):
-    """Informers for every kind that has a model: the built-in ones, and those of your own.
+    """Shared informers for every kind with a model, built-in or your own.
 
         factory = SharedInformerFactory(client, default_resync=30.0)
         sets = factory.apps.v1.stateful_sets
@@ -30,10 +30,10 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
             await factory.wait_for_cache_sync(timeout=30)
             print(sets.lister.namespace("default").list())
 
-    Its informers hold whole objects as bytes, and decode what is touched. ``form=`` of
-    ``for_resource`` shows the same store as ``Unstructured`` or as ``PartialObjectMetadata``.
-    Its ``transform`` gets typed objects; of a resource without a model, what it is held as. Its
-    ``namespace`` is for kinds that have namespaces: nodes are all nodes.
+    Informers store whole objects as bytes and decode the parts that are read. Pass ``form=`` to
+    ``for_resource`` to read the same store as ``Unstructured`` or ``PartialObjectMetadata``.
+    ``transform`` receives typed objects, or ``Unstructured`` ones for resources without a model.
+    ``namespace`` applies to namespaced kinds only.
     """
 
     def __init__(
@@ -53,21 +53,21 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[M]:
-        """The informer and the lister for a kind: ``factory.for_model(Pod)``.
+        """Return the informer and the lister for a kind: ``factory.for_model(Pod)``.
 
-        Without conditions it is the same for all who ask, and one user to the informer:
-        ``factory.core.v1.pods`` is this.
+        Without a namespace and selectors, all calls return the same object, which counts as one
+        user of the informer. ``factory.core.v1.pods`` is equivalent.
 
         Raises:
-            InvalidNameError: The kind has no resource of its own.
-            SelectorError: A selector is not legal.
-            AlreadyStoppedError: The factory was shut down, and nobody held it before.
+            InvalidNameError: The kind has no resource.
+            SelectorError: A selector is invalid.
+            AlreadyStoppedError: The factory was shut down before the first call for this kind.
         """
         if namespace is not None or labels or fields:
             return self.for_resource(
                 model, form=model, namespace=namespace, labels=labels, fields=fields
             )
-        as_gvr(model)  # what is none may be no key either
+        as_gvr(model)  # rejects arguments that may not even be hashable
         with self._lock:
             held = self._held.get(model)
             if held is None or held.is_released:
@@ -77,14 +77,14 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
     def informer_for(
         self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
     ) -> SharedIndexInformer[M]:
-        """The informer for a kind, made by ``build`` if nobody has asked for the kind before.
+        """Return the informer for a kind, building it with ``build`` at the first request.
 
-        ``build`` gets the client and the resync period. What it makes is the factory's from then
-        on: started, waited for and shut down with the others.
+        ``build`` is called with the client and the resync period. The factory owns the informer
+        from then on: it starts it, waits for it and shuts it down with the others.
 
         Raises:
-            InvalidNameError: The kind has no resource of its own.
-            ConfigError: What ``build`` made is of another kind, or no informer.
+            InvalidNameError: The kind has no resource.
+            ConfigError: ``build`` returned an informer of another kind, or something else.
             AlreadyStoppedError: The factory was shut down.
         """
         key = self._key(model, None, "", "")
@@ -98,7 +98,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
                 taker="informer_for",
                 meant="what builds a kinform.SharedIndexInformer",
             )
-            form: type[Handle] = built.form  # whatever was promised
+            form: type[Handle] = built.form  # may differ from the annotation
             if issubclass(form, TypedObject) and form is not model:
                 raise ConfigError(
                     f"the informer that was built is of {form.__name__}, not of {model.__name__}"
@@ -115,9 +115,9 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[TypedObject] | ResourceInformer[PartialObjectMetadata]:
-        """Typed objects if the resource has a model; if not, its metadata only.
+        """Return typed objects if the resource has a model, otherwise metadata only.
 
-        For those who look after objects of any kind, and need the contents of those they know.
+        For programs that handle any kind, and need the contents of the kinds they know.
         """
         key = self._key(resource, namespace, labels, fields)
         if model_for(key.resource) is not None:

@@ -1,4 +1,4 @@
-"""A kind and a client in; an informer of its own, shared with no factory, out."""
+"""Creates a single informer of a kind, independent of any factory."""
 
 from __future__ import annotations
 
@@ -38,34 +38,36 @@ def new_informer(
     options: ReflectorOptions | None = None,
     metrics: Metrics = NO_METRICS,
 ) -> SharedIndexInformer[M]:
-    """An informer of a kind that nobody else has: its own list and watch, its own store.
+    """Create an informer for a kind, with its own list, watch and store.
 
         nodes = new_informer(Node, client, indexers={"zone": label_index(ZONE)})
         async with nodes:
             await nodes.has_synced
 
-    Prefer a factory where several parts of a program watch the same: they share one.
+    Use a factory if several parts of a program watch the same resource: they share one informer.
 
     Args:
-        model: The kind.
-        client: Whose cluster it is.
-        namespace: One or several; ``None`` for all.
-        labels: Only objects whose labels match.
-        fields: Only objects whose fields match.
-        resync_period: Seconds between resyncs, for handlers that do not say; 0 for never.
-        indexers: Index functions by name; an index by namespace is always there.
-        tweak_list_options: Sees the options of every list and every watch, and returns them.
-        transform: Changes each version of an object once, before anybody sees it.
-        on_watch_error: Hears every lost connection and refusal, on the loop.
-        on_handler_error: Hears every failure of a handler, where the handler runs.
-        options: How reflectors go about it: page size, backoff and the like.
-        metrics: Is told what happens.
+        model: The model class of the kind.
+        client: The client of the cluster to read from.
+        namespace: One or several namespaces; ``None`` for all.
+        labels: Only objects that match this label selector.
+        fields: Only objects that match this field selector.
+        resync_period: Default number of seconds between resyncs of a handler; 0 disables them.
+        indexers: Index functions by name. An index by namespace is always present.
+        tweak_list_options: Called with the options of every list and watch; returns the options
+            to use.
+        transform: Called once for each version of an object, before it is stored.
+        on_watch_error: Called on the event loop for every lost connection and every refusal.
+        on_handler_error: Called for every exception a handler raises, on the thread or loop of
+            that handler.
+        options: Reflector settings such as page size and backoff.
+        metrics: Receives the informer's metrics.
 
     Raises:
-        InvalidNameError: The kind has no resource of its own, or it is no class of a kind.
-        NoMatchError: The kind has no namespaces, and one was given.
-        SelectorError: A selector is not legal.
-        ConfigError: That is no client, or an option cannot be meant.
+        InvalidNameError: The kind has no resource, or ``model`` is not a model class.
+        NoMatchError: A namespace was given for a cluster-scoped kind.
+        SelectorError: A selector is invalid.
+        ConfigError: ``client`` is not a client, or an option is invalid.
     """
     expect_client(client, Client, taker="new_informer")
     return SharedIndexInformer(
@@ -91,14 +93,14 @@ def new_informer(
 
 
 def namespaces_of(model: type[TypedObject], namespace: Namespaces) -> tuple[str | None, ...]:
-    """What each source of an informer of this kind is limited to; ``None`` for no limit.
+    """Return the namespace of each source of an informer; ``None`` for all namespaces.
 
     Raises:
-        InvalidNameError: It is no class of a kind.
-        NoMatchError: The kind has no namespaces.
-        ConfigError: One of them has no name, or none of several is named.
+        InvalidNameError: ``model`` is not a model class.
+        NoMatchError: The kind is cluster-scoped.
+        ConfigError: A name is empty, or the sequence is empty.
     """
-    given: object = model  # callers are not all type-checked
+    given: object = model  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
             f"{given!r} is no class of kinform.models; of a resource without one, an informer is "
