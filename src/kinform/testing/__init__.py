@@ -1,4 +1,4 @@
-"""To test against: an API server with real HTTP and semantics, faults on demand, a fast clock."""
+"""Test support: an API server with real HTTP and semantics, fault injection and virtual time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when asked for: the pytest plugin lives in this room, and with it every test run
-    # of everybody who has kinform installed passes through here.
+    # Imported lazily: the pytest plugin is in this package, so every pytest run of an environment
+    # that has kinform installed imports this module.
     if name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in __all__:

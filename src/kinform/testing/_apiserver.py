@@ -1,4 +1,4 @@
-"""Options in, an API server on loopback out: HTTP for clients, a door for the same process."""
+"""The embedded API server: HTTP on loopback for clients, direct methods for the same process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _HOST = "127.0.0.1"
-# How long a request that is being answered may go on after the server was told to stop.
+# How long requests in progress may continue after the server was stopped.
 _STOP_PATIENCE = 0.2
 _HEADER_LIMIT = 64 * 1024
 
@@ -46,20 +46,20 @@ _HEADER_LIMIT = 64 * 1024
 class ApiServer(InProcessApi):
     """A Kubernetes API server for tests: real HTTP on loopback, real list and watch.
 
-    ``async with ApiServer() as api:`` starts and stops it. All methods belong on the event
-    loop that it runs on; ``ApiServer.blocking()`` is for everybody else.
+    ``async with ApiServer() as api:`` starts and stops it. Call all methods on the event loop
+    of the server; from other threads, use ``ApiServer.blocking()``.
 
     Args:
-        port: The port to listen on; 0 finds a free one.
-        tls: Serve HTTPS, with an authority of its own (``ca_data``).
-        tokens: Bearer tokens and the users they are; ``None`` asks nobody for one.
-        history: How many changes of each resource a watch can go back.
+        port: The port to listen on; 0 selects a free one.
+        tls: Serve HTTPS with a certificate authority of its own (``ca_data``).
+        tokens: User names by bearer token; ``None`` disables authentication.
+        history: The number of changes kept per resource, from which a watch can resume.
         bookmark_interval: Seconds between the bookmarks of a watch.
-        watch_list: Whether a watch can begin with what is there (``sendInitialEvents``).
-        compress: Whether to compress large answers and streaming lists for those who ask.
-        future_wait: Seconds to wait for a resource version that is not there yet.
-        watch_backlog: How many changes may wait for a reader who does not read.
-        name: What the server calls itself in errors.
+        watch_list: Whether a watch can start with the current objects (``sendInitialEvents``).
+        compress: Whether to compress large responses and streaming lists if the client accepts it.
+        future_wait: Seconds to wait for a resource version that does not exist yet.
+        watch_backlog: The number of changes buffered for a client that does not read its watch.
+        name: The name of the server in errors.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ApiServer(InProcessApi):
 
     @classmethod
     def blocking(cls, **options: Any) -> BlockingApiServer:
-        """The same server on a thread of its own: ``with ApiServer.blocking() as api:``."""
+        """Return the same server on its own thread: ``with ApiServer.blocking() as api:``."""
         from kinform.testing._blocking import BlockingApiServer
 
         return BlockingApiServer(**options)
@@ -120,10 +120,10 @@ class ApiServer(InProcessApi):
         await self.stop()
 
     async def start(self) -> None:
-        """Listen.
+        """Start listening.
 
         Raises:
-            StateError: It runs already, or the port is taken.
+            StateError: The server is already running, or the port is in use.
         """
         if self._listening is not None:
             raise StateError(f"API server {self.name!r} runs already")
@@ -148,14 +148,14 @@ class ApiServer(InProcessApi):
         self._server, self._listening, self._port = server, listening, listening.port
 
     async def stop(self) -> None:
-        """End all watches and stop listening. What it holds stays readable. Idempotent."""
+        """End all watches and stop listening. The stored objects stay readable. Idempotent."""
         listening, self._listening = self._listening, None
         if listening is None:
             return
         await listening.close()
         for collection in self._cluster.storage.collections():
             collection.close()
-        # Watches see their end, and end, before connections are closed under them.
+        # Watches end cleanly before their connections are closed.
         await asyncio.sleep(0)
         self._server.pre_shutdown()
         await self._server.shutdown(_STOP_PATIENCE)
@@ -164,14 +164,14 @@ class ApiServer(InProcessApi):
             self._folder.cleanup()
             self._folder = None
 
-    # How to reach it
+    # Addresses and credentials
 
     @property
     def url(self) -> str:
-        """Its address.
+        """The URL of the server.
 
         Raises:
-            StateError: It does not run.
+            StateError: The server is not running.
         """
         self._check_running()
         scheme = "https" if self._certificates else "http"
@@ -179,15 +179,15 @@ class ApiServer(InProcessApi):
 
     @property
     def ca_data(self) -> bytes | None:
-        """Whom to trust, as PEM; ``None`` without TLS."""
+        """The certificate authority as PEM; ``None`` without TLS."""
         return self._certificates.ca_pem if self._certificates else None
 
     @property
     def ca_file(self) -> Path | None:
-        """Whom to trust, as a file that goes when the server stops; ``None`` without TLS.
+        """The certificate authority as a file, deleted on stop; ``None`` without TLS.
 
         Raises:
-            StateError: It does not run.
+            StateError: The server is not running.
         """
         if self._certificates is None:
             return None
@@ -197,17 +197,17 @@ class ApiServer(InProcessApi):
 
     @property
     def token(self) -> str | None:
-        """The first of the tokens that it lets in, or ``None`` if it asks for none."""
+        """The first accepted token; ``None`` without authentication."""
         return next(iter(self._frontend.tokens), None) if self._frontend.tokens else None
 
     def kubeconfig(self, path: str | Path | None = None) -> Path:
-        """Write a kubeconfig for it; without a path one that goes when the server stops."""
+        """Write a kubeconfig for the server; without a path, to a file that is deleted on stop."""
         target = Path(path) if path is not None else self._private_folder() / "kubeconfig"
         return write_kubeconfig(target, url=self.url, ca_pem=self.ca_data, token=self.token)
 
     @property
     def config(self) -> ClusterConfig:
-        """How a client of this process reaches it."""
+        """Return the configuration for a client in this process."""
         from kinform.transport import ClusterConfig, StaticToken
 
         options: dict[str, Any] = {}
@@ -218,14 +218,14 @@ class ApiServer(InProcessApi):
         )
 
     def replace_tokens(self, tokens: Mapping[str, str] | None) -> None:
-        """Let others in from now on. Answers that have begun, such as watches, go on."""
+        """Accept other tokens from now on. Responses in progress, such as watches, continue."""
         self._frontend.tokens = None if tokens is None else dict(tokens)
 
     def rotate_certificates(self) -> None:
-        """Serve new connections under a new authority; who trusts the old one is out.
+        """Use a new certificate authority for new connections; clients must trust the new one.
 
         Raises:
-            StateError: It does not serve TLS.
+            StateError: The server does not serve TLS.
         """
         if self._certificates is None:
             raise StateError(
@@ -245,7 +245,7 @@ class ApiServer(InProcessApi):
 
     @property
     def clock(self) -> Callable[[], float]:
-        """What tells the seconds since the epoch that objects are stamped with. Can be set."""
+        """Returns the seconds since the epoch, for the timestamps of objects. Can be set."""
         return self._cluster.clock
 
     @clock.setter
@@ -256,11 +256,11 @@ class ApiServer(InProcessApi):
 
     @property
     def resource_version(self) -> str:
-        """The newest."""
+        """The latest resource version."""
         return str(self._cluster.storage.resource_version)
 
     def compact(self, resource_version: str | None = None) -> None:
-        """Forget the past up to a version, or all of it: who asks for older ones gets 410."""
+        """Discard the history up to a version, or all of it. Requests for older versions get 410."""
         limit = None if resource_version is None else int(resource_version)
         self._cluster.storage.compact(limit)
 

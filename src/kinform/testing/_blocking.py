@@ -1,4 +1,4 @@
-"""The embedded API server for plain ``def`` code: its loop on a thread, its names unchanged."""
+"""The embedded API server for synchronous code: the event loop runs on a thread of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 def _on_the_loop(
     method: Callable[Concatenate[ApiServer, P], R],
 ) -> Callable[Concatenate[BlockingApiServer, P], R]:
-    """The same method, called on the server's thread while the caller waits."""
+    """Return the same method, which runs on the server's thread while the caller waits."""
 
     @functools.wraps(method)
     def call(self: BlockingApiServer, /, *args: P.args, **options: P.kwargs) -> R:
@@ -33,10 +33,10 @@ def _on_the_loop(
 
 
 class BlockingApiServer:
-    """An ``ApiServer`` on a thread of its own, inside its ``with`` block.
+    """An ``ApiServer`` on its own thread, for use in a ``with`` block.
 
-    It takes the same options. Every call may come from any thread but the server's own, and
-    returns when the server has done it.
+    It accepts the same options. Methods can be called from any thread except the server's own,
+    and return when the server has completed the call.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -56,10 +56,10 @@ class BlockingApiServer:
         self.stop()
 
     def start(self) -> None:
-        """Start the thread, and listen.
+        """Start the thread and start listening.
 
         Raises:
-            StateError: It ran before, or the port is taken.
+            StateError: The server was started before, or the port is in use.
         """
         self._thread.start()
         try:
@@ -69,7 +69,7 @@ class BlockingApiServer:
             raise
 
     def stop(self) -> None:
-        """End all watches, stop listening, and end the thread. Idempotent."""
+        """End all watches, stop listening and end the thread. Idempotent."""
         if self._thread.is_running:
             try:
                 self._thread.run(self._server.stop())
@@ -162,5 +162,5 @@ class BlockingRequestLog:
     def wait_for(
         self, predicate: Callable[[ReceivedRequest], bool], *, timeout: float = 10.0
     ) -> ReceivedRequest:
-        """As that of ``RequestLog``; the predicate runs on the server's thread."""
+        """Like ``RequestLog.wait_for``; the predicate runs on the server's thread."""
         return self._thread.run(self._log.wait_for(predicate, timeout=timeout))

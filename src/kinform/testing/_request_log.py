@@ -1,6 +1,6 @@
-"""Requests in, a bounded log of what was asked and how it was answered out.
+"""A bounded log of the requests that the server received, and of its responses.
 
-Runs on the server's loop; may be read from any thread.
+It is written on the server's event loop and can be read from any thread.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kinform.testing._interception import Call
 
 @dataclass(slots=True, eq=False)
 class ReceivedRequest:
-    """One request that the server received. It is live: the answer is filled in as it goes out.
+    """One request that the server received, updated while the response is sent.
 
     Attributes:
-        call: What was asked, as the server understood it; its headers are those fit to keep,
-            in lower case, and its body is left out.
-        time: When it came, in seconds since the epoch.
-        user: Who asked; empty if the server did not find out.
-        status: The answer's HTTP status, once it began.
-        bytes_sent: How much of the answer's body went out so far.
-        duration: Seconds from the request to the answer's end; ``None`` while it is open.
-        faults: The names of the injected faults that hit it.
+        call: The request as parsed by the server, with a safe subset of the headers, in lower
+            case, and without the body.
+        time: When the request arrived, in seconds since the epoch.
+        user: The authenticated user; empty if unknown.
+        status: The HTTP status of the response, once it has started.
+        bytes_sent: The number of bytes of the response body sent so far.
+        duration: Seconds from the request to the end of the response; ``None`` until then.
+        faults: The names of the injected faults that affected the request.
     """
 
     call: Call
@@ -56,12 +56,12 @@ class ReceivedRequest:
 
     @property
     def verb(self) -> str:
-        """``list``, ``watch``, …; empty for a path that is no resource."""
+        """``list``, ``watch``, …; empty if the path is not that of a resource."""
         return self.call.verb
 
     @property
     def resource(self) -> str:
-        """The plural, ``pods``; empty for a path that is no resource."""
+        """The plural, such as ``pods``; empty if the path is not that of a resource."""
         return "" if self.call.gvr is None else self.call.gvr.resource
 
     @property
@@ -74,7 +74,7 @@ class ReceivedRequest:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is still going out, as it is for a running watch."""
+        """Whether the response is still being sent, as for a running watch."""
         return self.duration is None
 
     def __str__(self) -> str:
@@ -84,9 +84,9 @@ class ReceivedRequest:
 
 
 class RequestLog:
-    """What the server received, oldest first. ``ApiServer.requests`` is one of these.
+    """The requests that the server received, oldest first, as in ``ApiServer.requests``.
 
-    It keeps the newest ``limit`` requests.
+    It keeps the latest ``limit`` requests.
     """
 
     def __init__(self, *, limit: int = 10_000) -> None:
@@ -97,7 +97,7 @@ class RequestLog:
         return len(self._received)
 
     def __iter__(self) -> Iterator[ReceivedRequest]:
-        # Over a copy: requests may come while somebody iterates.
+        # A copy, because requests may arrive during the iteration.
         return iter(self._received.copy())
 
     def __getitem__(self, index: int) -> ReceivedRequest:
@@ -113,7 +113,7 @@ class RequestLog:
         path: str | None = None,
         when: Callable[[Call], bool] | None = None,
     ) -> list[ReceivedRequest]:
-        """Those that match all criteria; the same criteria as those of ``Faults.inject``."""
+        """Return the requests that match all criteria, which are those of ``Faults.inject``."""
         calls = CallFilter(verb, resource, namespace, name, path, when)
         return [request for request in self if calls.matches(request.call)]
 
@@ -127,7 +127,7 @@ class RequestLog:
         path: str | None = None,
         when: Callable[[Call], bool] | None = None,
     ) -> int:
-        """How many match all criteria."""
+        """Return the number of requests that match all criteria."""
         calls = CallFilter(verb, resource, namespace, name, path, when)
         return sum(calls.matches(request.call) for request in self)
 
@@ -142,18 +142,18 @@ class RequestLog:
         return self.matching(verb="watch", resource=resource, namespace=namespace)
 
     def clear(self) -> None:
-        """Forget what was received so far."""
+        """Remove all requests from the log."""
         self._received.clear()
 
     async def wait_for(
         self, predicate: Callable[[ReceivedRequest], bool], *, timeout: float = 10.0
     ) -> ReceivedRequest:
-        """The first request in the log, or to come, for which ``predicate`` is true.
+        """Return the first request, past or future, for which ``predicate`` is true.
 
-        It is asked when a request comes, when its answer begins, and when it ends.
+        The predicate is called when a request arrives, and when its response starts and ends.
 
         Raises:
-            TimeoutError: There was none; the message says what came instead.
+            TimeoutError: No request matched; the message lists the requests that arrived instead.
         """
         for request in self:
             if predicate(request):
@@ -176,7 +176,7 @@ class RequestLog:
         self.changed(request)
 
     def changed(self, request: ReceivedRequest) -> None:
-        """Tell those who wait that there is news of this request."""
+        """Notify the waiters that this request changed."""
         for predicate, found in self._waiting:
             if not found.done() and predicate(request):
                 found.set_result(request)

@@ -1,4 +1,4 @@
-"""A coroutine in, its result out, and all the time it slept through not waited for."""
+"""Virtual time for tests: an event loop that skips sleeps and timeouts instead of waiting."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Events = list[tuple[selectors.SelectorKey, int]]
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to the next timer as soon as nothing else is ready.
+    """An event loop whose clock advances to the next timer as soon as nothing else is ready.
 
-    Ten minutes of backoff pass in less than a millisecond, in the order in which they would have
-    passed. The clock starts at 0 and stands still while anything on the loop can run.
+    Ten minutes of backoff take less than a millisecond, with all timers in their usual order.
+    The clock starts at 0 and does not advance while anything on the loop can run.
 
-    Threads and sockets do not hold it back: what they take real time for takes no time here, so
-    a timeout on them runs out at once. Test those on a real loop.
+    The clock does not wait for threads and sockets: a timeout on them expires immediately. Test
+    those on a real loop.
 
-    When there is no timer either, only another thread or a socket can bring news. They are given
-    ``patience`` seconds of real time; after that the loop ends with a StateError that says where
-    each task waits, where a real one would hang.
+    Without any timer, only another thread or a socket can wake the loop. It waits ``patience``
+    seconds of real time for them, then raises a StateError that shows where each task waits;
+    a real loop would hang.
 
-    In a folder of tests that pytest-asyncio (1.4 or later) runs, this in its ``conftest.py`` puts
-    every coroutine test and fixture on such a loop::
+    With pytest-asyncio (1.4 or later), this hook in a ``conftest.py`` runs all coroutine tests and
+    fixtures of its folder on such a loop::
 
         def pytest_asyncio_loop_factories(config, item):
             return {"virtual": VirtualTimeLoop}
@@ -45,13 +45,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._clock.now
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        # Later Pythons set a timer for it, and that would run out at once.
+        # Later Pythons set a timer for it, which would expire immediately.
         no_timer = (None,) if sys.version_info >= (3, 12) else ()
         await super().shutdown_default_executor(*no_timer)
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of sleeping until the next timer, it moves the clock there."""
+    """A selector that advances the clock to the next timer instead of sleeping until then."""
 
     def __init__(self, patience: float) -> None:
         super().__init__()
@@ -72,22 +72,22 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def run_virtual(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on a ``VirtualTimeLoop`` of its own.
+    """Run a coroutine to completion on a new ``VirtualTimeLoop``.
 
     Raises:
-        StateError: It waits for what cannot happen any more.
+        StateError: The coroutine waits, and nothing is left that could wake it.
     """
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(work)
 
 
 def virtual_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Make a coroutine function a plain one that runs in virtual time: a decorator for tests.
+    """Run a coroutine test in virtual time, as a decorator that makes it a plain function.
 
         @virtual_time
         async def test_it_gives_up_after_ten_minutes() -> None: ...
 
-    It may take fixtures, but none that are coroutines: those would be of another loop.
+    The test may use fixtures, except coroutine fixtures, which belong to another loop.
     """
 
     @functools.wraps(test)
@@ -106,7 +106,7 @@ def _where_they_wait(patience: float) -> str:
 
 
 def _place(task: asyncio.Task[Any]) -> str:
-    """The task, and the innermost of its coroutines: the one that really waits."""
+    """Describe the task and its innermost coroutine, which is the one that waits."""
     frame = None
     waiting: object = task.get_coro()
     while (inner := getattr(waiting, "cr_frame", None)) is not None:

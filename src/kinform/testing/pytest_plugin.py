@@ -1,7 +1,7 @@
-"""A test in, a fresh embedded API server out: the fixtures ``kinform_server`` and ``kinform_api``.
+"""The pytest fixtures ``kinform_server`` and ``kinform_api``: a new API server for each test.
 
-Installed with kinform, so it loads in every pytest run of its users: the server and all it
-needs are imported by the first test that asks for a fixture, never before.
+The plugin is installed with kinform and loads in every pytest run of its users. Therefore the
+server and its dependencies are only imported by the first test that uses a fixture.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def _async_fixture() -> Callable[[Any], Any]:
-    """How the async plugin at hand wants its fixtures marked."""
+    """Return the fixture decorator of the installed async plugin."""
     try:
-        # In its strict mode it takes no other; it is a pytest plugin, so it is loaded anyway.
+        # Its strict mode requires this decorator; as a pytest plugin, it is already imported.
         import pytest_asyncio
     except ImportError:
         return pytest.fixture
@@ -27,7 +27,7 @@ def _async_fixture() -> Callable[[Any], Any]:
 
 @pytest.fixture
 def kinform_server() -> Iterator[BlockingApiServer]:
-    """A fresh embedded API server on a thread of its own, for a plain ``def`` test."""
+    """A new embedded API server on its own thread, for a plain ``def`` test."""
     from kinform.testing import ApiServer
 
     with ApiServer.blocking() as api:
@@ -36,7 +36,7 @@ def kinform_server() -> Iterator[BlockingApiServer]:
 
 @_async_fixture()
 async def kinform_api() -> AsyncIterator[ApiServer]:
-    """A fresh embedded API server on the test's own event loop, for an ``async def`` test."""
+    """A new embedded API server on the event loop of the test, for an ``async def`` test."""
     from kinform.testing import ApiServer
 
     async with ApiServer() as api:

@@ -1,4 +1,4 @@
-"""What can go wrong between a server and its client, each as a value to inject on demand.
+"""Faults between a server and its client, as values to inject on demand.
 
 api.faults.inject(faults.expired(), verb="watch", resource="pods")
 """

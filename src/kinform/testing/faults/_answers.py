@@ -1,4 +1,4 @@
-"""Refusals: what a server, or a proxy before it, answers instead of what was asked for."""
+"""Error responses of a server, or of a proxy in front of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kinform.testing.faults._fault import (
     starts_with_initial_events,
 )
 
-# In a token, as the server writes it: go on with whatever there is now.
+# In a continue token, as the server writes it: continue with the latest version.
 _NEWEST = -1
 _TEXT = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
@@ -31,7 +31,7 @@ def answer(
     close: bool = False,
     name: str = "",
 ) -> Fault:
-    """Any answer at all. ``close`` says ``Connection: close`` and does it."""
+    """Send any response. ``close`` adds ``Connection: close`` and closes the connection."""
     head = {**(headers or {}), **({"Connection": "close"} if close else {})}
 
     async def send(call: Call, sink: Sink) -> bool:
@@ -58,10 +58,10 @@ def status(
     retry_after: int | None = None,
     pretty: bool = False,
 ) -> Fault:
-    """Any ``Status``, in the form that the client asked for.
+    """Send any ``Status``, in the format that the client requested.
 
-    ``retry_after`` goes into the header and into the details.
-    ``pretty`` spreads JSON over many lines, as the server does for browsers and curl.
+    ``retry_after`` is set in the header and in the details.
+    ``pretty`` formats JSON over several lines, as the server does for browsers and curl.
     """
     error = ApiError(message, code=code, reason=reason, details=details, retry_after=retry_after)
     return _refusal(error, name=f"status {code}", pretty=pretty)
@@ -85,12 +85,12 @@ def _refusal(error: ApiError, *, name: str, pretty: bool = False) -> Fault:
 
 
 def unauthorized() -> Fault:
-    """401: the token is no longer good."""
+    """401: the token is no longer valid."""
     return _refusal(_status.unauthorized(), name="unauthorized")
 
 
 def forbidden(*, pretty: bool = False) -> Fault:
-    """403; ``pretty`` spreads it over many lines, as the server does for browsers and curl."""
+    """403; ``pretty`` formats it over several lines, as the server does for browsers and curl."""
     error = ApiError("forbidden: no role allows this", code=403, reason="Forbidden")
     return _refusal(error, name="forbidden", pretty=pretty)
 
@@ -106,7 +106,7 @@ def method_not_allowed() -> Fault:
 
 
 def not_acceptable() -> Fault:
-    """406: the server has no answer in any form that was asked for."""
+    """406: the server supports none of the requested formats."""
     message = "only the following media types are accepted: application/json"
     return _refusal(_status.not_acceptable(message), name="not acceptable")
 
@@ -130,7 +130,7 @@ def initial_events_unsupported(code: int = 422) -> Fault:
 
 
 def expired() -> Fault:
-    """410 as the answer: that resource version is history."""
+    """410 as the response: the resource version is no longer available."""
     return _refusal(_status.too_old(1, 2), name="expired")
 
 
@@ -152,7 +152,7 @@ def expired_page() -> Fault:
 
 
 def _continues(call: Call) -> bool:
-    """Whether it asks for a page after the first, with a token that the server would take."""
+    """Whether the call requests a page after the first, with a token that is valid."""
     try:
         decode_token(call.query.get("continue", ""))
     except BadRequestError:
@@ -161,18 +161,18 @@ def _continues(call: Call) -> bool:
 
 
 def too_large_resource_version() -> Fault:
-    """504: this server has not seen that resource version yet. It heals when the fault is over."""
+    """504: the server has not reached the resource version yet. Ends with the fault."""
     return _refusal(_status.too_large(2, 1), name="too large resource version")
 
 
 def overloaded() -> Fault:
-    """429 in plain text with Retry-After 1: the server's flow control."""
+    """429 in plain text with Retry-After 1, as from the server's flow control."""
     body = b"Too many requests, please try again later.\n"
     return answer(429, body, headers={**_TEXT, "Retry-After": "1"}, name="overloaded")
 
 
 def cache_not_ready() -> Fault:
-    """429 as a ``Status`` that asks for more patience each time: 1, 2, 4, … 30 seconds."""
+    """429 as a ``Status`` with an increasing Retry-After: 1, 2, 4, … 30 seconds."""
 
     def hooks(call: Call, hits: int) -> Hooks:
         message = "storage is (re)initializing"
@@ -183,25 +183,25 @@ def cache_not_ready() -> Fault:
 
 
 def shutting_down() -> Fault:
-    """429 in plain text, Retry-After 5, and the connection closed: a server on its way out."""
+    """429 in plain text with Retry-After 5 and a closed connection: the server shuts down."""
     body = b"The apiserver is shutting down, please try again later.\n"
     headers = {**_TEXT, "Retry-After": "5"}
     return answer(429, body, headers=headers, close=True, name="shutting down")
 
 
 def unavailable() -> Fault:
-    """503 as a ``Status`` with Retry-After 1: a server on its way out, or not there yet."""
+    """503 as a ``Status`` with Retry-After 1: the server shuts down or is not ready yet."""
     message = "apiserver is shutting down"
     error = ApiError(message, code=503, reason="ServiceUnavailable", retry_after=1)
     return _refusal(error, name="unavailable")
 
 
 def bad_gateway() -> Fault:
-    """502 as a page of HTML: a proxy whose server is gone."""
+    """502 as an HTML page: a proxy without its backend."""
     page = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body></body>\r\n</html>\r\n"
     return answer(502, page, headers={"Content-Type": "text/html"}, name="bad gateway")
 
 
 def empty_answer(code: int = 500) -> Fault:
-    """A status code and no body at all."""
+    """A status code without a body."""
     return answer(code, name="empty answer")

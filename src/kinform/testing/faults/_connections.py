@@ -1,4 +1,4 @@
-"""The network: connections that break, stall, hang, or carry bytes in unhelpful pieces."""
+"""Network faults: connections that break, stall or hang, and bodies in unusual chunks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kinform.testing.faults._fault import Fault, Hooks, SinkAround
 
 
 def drop_connection() -> Fault:
-    """Close the connection instead of answering."""
+    """Close the connection instead of responding."""
     return _instead("drop connection", lambda sink: sink.cut())
 
 
 def reset_connection() -> Fault:
-    """Answer with a TCP reset."""
+    """Reset the TCP connection instead of responding."""
     return _instead("reset connection", lambda sink: sink.reset())
 
 
@@ -30,7 +30,7 @@ def _instead(name: str, end: Callable[[Sink], None]) -> Fault:
 
 
 def hang() -> Fault:
-    """Accept the request and never answer; the socket stays open. Ends when the client leaves."""
+    """Accept the request and never respond; the socket stays open until the client closes it."""
 
     async def before(call: Call, sink: Sink) -> bool:
         await asyncio.Event().wait()
@@ -40,7 +40,7 @@ def hang() -> Fault:
 
 
 def delay_answer(seconds: float) -> Fault:
-    """Let the client wait before the server even looks at the request."""
+    """Wait before the server processes the request."""
 
     async def before(call: Call, sink: Sink) -> bool:
         await asyncio.sleep(seconds)
@@ -50,12 +50,12 @@ def delay_answer(seconds: float) -> Fault:
 
 
 def delay_body(seconds: float) -> Fault:
-    """Send the head of the answer at once, and its body after a while."""
+    """Send the head of the response immediately, and the body after a delay."""
     return _around("delay body", lambda sink: _DelayedBody(sink, seconds))
 
 
 def delay_events(seconds: float) -> Fault:
-    """Let the client wait before each event of a watch, and each line of any other answer."""
+    """Wait before each event of a watch, and before each line of any other response."""
     return _around("delay events", lambda sink: _DelayedEvents(sink, seconds))
 
 
@@ -69,7 +69,7 @@ def stall_after(size: int) -> Fault:
 
 
 def cut_after(size: int) -> Fault:
-    """Send ``size`` bytes of the body, then close the connection without ending the answer."""
+    """Send ``size`` bytes of the body, then close the connection without ending the response."""
 
     async def cut(sink: Sink) -> None:
         sink.cut()
@@ -87,7 +87,7 @@ def reset_after(size: int) -> Fault:
 
 
 def truncate(size: int) -> Fault:
-    """Send ``size`` bytes of the body, and say with good grace that this was all."""
+    """Send ``size`` bytes of the body, then end the response as if it were complete."""
 
     async def finish(sink: Sink) -> None:
         await sink.finish()
@@ -96,17 +96,17 @@ def truncate(size: int) -> Fault:
 
 
 def rechunk(size: int) -> Fault:
-    """Send the body in pieces of ``size`` bytes: inside characters, lines and gzip members."""
+    """Send the body in chunks of ``size`` bytes that split characters, lines and gzip members."""
     return _around("rechunk", lambda sink: _Rechunked(sink, size))
 
 
 def gzip_members() -> Fault:
-    """Send each piece of the body as a gzip member of its own, as 1.37 does on watches."""
+    """Send each chunk of the body as a separate gzip member, as 1.37 does for watches."""
     return _around("gzip members", _GzipMembers)
 
 
 def close_after_answer() -> Fault:
-    """Answer as asked, with ``Connection: close``, and close."""
+    """Respond as usual, but with ``Connection: close``, and close the connection."""
     return _around("close after answer", _ClosedAfterwards)
 
 
@@ -141,7 +141,7 @@ class _DelayedEvents(SinkAround):
 
 
 def _frames(data: bytes) -> Iterator[bytes]:
-    """Each with its length in front; the last may be cut off."""
+    """Yield the frames, each with its length prefix; the last may be incomplete."""
     while data:
         end = 4 + int.from_bytes(data[:4], "big")
         yield data[:end]
@@ -149,7 +149,7 @@ def _frames(data: bytes) -> Iterator[bytes]:
 
 
 class _FirstBytes(SinkAround):
-    """Passes so many bytes on, then does something else, once."""
+    """Passes a number of bytes on, then runs another action once."""
 
     def __init__(self, sink: Sink, size: int, then: Callable[[Sink], Awaitable[None]]) -> None:
         super().__init__(sink)
@@ -171,7 +171,7 @@ class _FirstBytes(SinkAround):
         if not self._left:
             self._over = True
             await self._then(self._sink)
-            # So the server stops writing, as it does when a client has left.
+            # The server stops writing, as it does when a client disconnects.
             raise ConnectionResetError("an injected fault ended this answer early")
 
     async def finish(self) -> None:
@@ -181,7 +181,7 @@ class _FirstBytes(SinkAround):
 
 class _Truncated(_FirstBytes):
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        # The length would give it away, and a client would know that something is missing.
+        # With a content length, the client could detect that bytes are missing.
         kept = {name: value for name, value in headers.items() if name.lower() != "content-length"}
         await super().start(status, kept)
 
@@ -194,7 +194,7 @@ class _Rechunked(SinkAround):
     async def write(self, data: bytes) -> None:
         for start in range(0, len(data), self._size):
             await super().write(data[start : start + self._size])
-            # Let the reader run, so that it sees the pieces and not their sum.
+            # Let the reader run, so that it receives the chunks one by one.
             await asyncio.sleep(0)
 
 

@@ -1,4 +1,4 @@
-"""Watches that say the wrong thing: errors, silence, early ends, broken and huge events."""
+"""Watch faults: error events, silence, early ends, and broken or huge events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinform.testing.faults._frames import edited, encode, is_bookmark
 
 @dataclass(frozen=True, slots=True)
 class RawFrame(WatchFrame):
-    """Bytes that go out as they are, in place of an event."""
+    """Bytes sent unchanged in place of an event."""
 
     def encode(self, encoding: EventEncoding) -> bytes:
         return self.object
@@ -32,7 +32,7 @@ class _HalfFrame(WatchFrame):
 
 @dataclass(frozen=True, slots=True)
 class _GarbageFrame(WatchFrame):
-    """What is no event, sent as if it were one."""
+    """Invalid data, sent in place of an event."""
 
     def encode(self, encoding: EventEncoding) -> bytes:
         return encoding.frame(self.object)
@@ -46,8 +46,8 @@ def error_event(
     details: Mapping[str, Any] | None = None,
     after: int = 0,
 ) -> Fault:
-    """An ERROR with this ``Status``, and the end: at once, or in place of the event that
-    follows ``after`` others.
+    """Send an ERROR event with this ``Status`` and end the watch: immediately, or in place of the
+    event that follows ``after`` others.
     """
     error = ApiError(message, code=code, reason=reason, details=details)
     return _error_instead(f"error event {code}", _status.failure_body(error), after=after)
@@ -61,7 +61,7 @@ def _error_instead(name: str, body: bytes, *, after: int) -> Fault:
 
 
 def _whole_stream(name: str, *frames: WatchFrame) -> Fault:
-    """A watch that is answered at once with these events and a clean end."""
+    """Respond to a watch with these events and a clean end."""
 
     async def before(call: Call, sink: Sink) -> bool:
         encoding = ENCODINGS.stream(call.headers.get("Accept", ""), custom=call.custom)
@@ -75,18 +75,18 @@ def _whole_stream(name: str, *frames: WatchFrame) -> Fault:
 
 
 def expired_event(*, after: int = 0) -> Fault:
-    """410 as an ERROR event in an answer that began well."""
+    """410 as an ERROR event in a response with status 200."""
     return _error_instead("expired event", _status.failure_body(_status.too_old(1, 2)), after=after)
 
 
 def internal_error_event(*, after: int = 0) -> Fault:
-    """500 ``InternalError`` as an ERROR event: trouble between the server and its storage."""
+    """500 ``InternalError`` as an ERROR event: the server has a problem with its storage."""
     error = _status.internal("Internal error occurred: etcd event received", reason="InternalError")
     return _error_instead("internal error event", _status.failure_body(error), after=after)
 
 
 def storage_read_error_event(*, after: int = 0) -> Fault:
-    """500 ``StorageReadError`` as an ERROR event: a stored object nobody can decode is gone."""
+    """500 ``StorageReadError`` as an ERROR event: an object that does not decode was deleted."""
     error = _status.internal(
         "data from the storage is not transformable", reason="StorageReadError"
     )
@@ -94,13 +94,13 @@ def storage_read_error_event(*, after: int = 0) -> Fault:
 
 
 def error_event_without_kind(*, after: int = 0) -> Fault:
-    """An ERROR event whose object does not say that it is a ``Status``."""
+    """An ERROR event whose object has no kind, so it is not marked as a ``Status``."""
     body = encode({"status": "Failure", "message": "no kind", "reason": "Expired", "code": 410})
     return _error_instead("error event without kind", body, after=after)
 
 
 def close_silently(*, after: int = 0) -> Fault:
-    """End the watch cleanly and say nothing: how some proxies hide a 410."""
+    """End the watch cleanly and without an error event, as some proxies do to a 410."""
 
     if not after:
         return _whole_stream("close silently")
@@ -110,7 +110,7 @@ def close_silently(*, after: int = 0) -> Fault:
 
 
 def silence(*, after: int = 0) -> Fault:
-    """Let ``after`` events through, then none, bookmarks neither; the socket stays open."""
+    """Send ``after`` events, then nothing, not even bookmarks; the socket stays open."""
 
     def hooks(call: Call, hits: int) -> Hooks:
         seen = 0
@@ -126,12 +126,12 @@ def silence(*, after: int = 0) -> Fault:
 
 
 def cut_after_events(count: int) -> Fault:
-    """Send ``count`` events, initial ones included, then break the connection off.
+    """Send ``count`` events, including initial ones, then break the connection.
 
-    In a watch that starts with more initial events than that, it is a cut inside them.
+    If a watch starts with more initial events than that, it breaks between them.
 
     Raises:
-        ConfigError: ``count`` is not at least 1; ``drop_connection`` sends nothing at all.
+        ConfigError: ``count`` is less than 1; to send no event, use ``drop_connection``.
     """
     if count < 1:
         raise ConfigError(f"cannot cut after {count} events; use drop_connection to send nothing")
@@ -143,12 +143,12 @@ def cut_after_events(count: int) -> Fault:
 
 
 def cut_inside_event(*, after: int = 0) -> Fault:
-    """Send ``after`` events and half of the next, then break the connection off mid-event."""
+    """Send ``after`` events and half of the next, then break the connection."""
     return _half_an_event("cut inside event", after, sink=True)
 
 
 def end_inside_event(*, after: int = 0) -> Fault:
-    """Send ``after`` events and half of the next, then end the answer as if all were well."""
+    """Send ``after`` events and half of the next, then end the response cleanly."""
     return _half_an_event("end inside event", after, sink=False)
 
 
@@ -165,7 +165,7 @@ def _half_an_event(name: str, after: int, *, sink: bool) -> Fault:
 
 
 def malformed_event(*, after: int = 0) -> Fault:
-    """An event whose object does not decode; the stream goes on after it."""
+    """Send an event whose object does not decode; the stream continues after it."""
     broken = b'{"metadata":{"name":"broken","labels":{'
     return _at_event(
         "malformed event", after, lambda frame: (WatchFrame("MODIFIED", broken), frame)
@@ -173,12 +173,12 @@ def malformed_event(*, after: int = 0) -> Fault:
 
 
 def garbage_line(line: bytes = b"\x00\xffnot json at all\n", *, after: int = 0) -> Fault:
-    """A line, or in protobuf a frame, that is no event; the stream goes on after it."""
+    """Send a line, or in protobuf a frame, that is not an event; the stream continues."""
     return _at_event("garbage line", after, lambda frame: (_GarbageFrame("", line), frame))
 
 
 def huge_event(size: int = 3_000_000, *, text: str = "é", after: int = 0) -> Fault:
-    """One event padded to at least ``size`` bytes in an annotation made of ``text``."""
+    """Pad one event to at least ``size`` bytes with an annotation that repeats ``text``."""
 
     def pad(document: dict[str, Any]) -> None:
         annotations = document["metadata"].setdefault("annotations", {})
@@ -191,7 +191,7 @@ def huge_event(size: int = 3_000_000, *, text: str = "é", after: int = 0) -> Fa
 
 
 def _at_event(name: str, after: int, then: FrameFilter) -> Fault:
-    """What ``then`` makes of the event that follows ``after`` others, bookmarks not counted."""
+    """Apply ``then`` to the event that follows ``after`` others, not counting bookmarks."""
 
     def hooks(call: Call, hits: int) -> Hooks:
         seen = 0

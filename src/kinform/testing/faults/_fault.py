@@ -1,4 +1,4 @@
-"""What a fault is: a name, and the places where it touches one exchange."""
+"""The definition of a fault: a name, and hooks into one exchange."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The places where a fault touches one exchange; ``None`` leaves that place alone.
+    """The hooks of a fault into one exchange; ``None`` changes nothing.
 
     Attributes:
-        call: Changes what the server thinks it was asked.
-        before: Answers in the server's place, or waits. True if it answered.
-        sink: Stands between the server and the network, and sees the answer's bytes.
-        frames: Sees each event of a watch before it becomes bytes.
-        listing: Sees a list before it becomes bytes.
+        call: Changes the request before the server handles it.
+        before: Responds in place of the server, or waits. Returns True if it responded.
+        sink: Wraps the connection and receives the bytes of the response.
+        frames: Receives each event of a watch before it is encoded.
+        listing: Receives a list before it is encoded.
     """
 
     call: Callable[[Call], Call] | None = None
@@ -30,16 +30,16 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that can go wrong. Made by the functions of ``kinform.testing.faults``, or by you.
+    """A fault to inject: from a function in ``kinform.testing.faults``, or defined by a test.
 
     Attributes:
-        name: What the request log calls it.
-        hooks: Asked once per exchange that is hit, so what it closes over is that
-            exchange's own. Gets the call, and how often this injection hit before.
-        verbs: The only verbs it makes sense for; empty for all.
-        answers: Whether it answers in the server's place. Of several such faults that match
-            one request, the first injected hits, and the next waits for the next request.
-        applies_to: Whether it makes sense for this call.
+        name: The name in the request log.
+        hooks: Called once per affected exchange, so its closures belong to that exchange.
+            Receives the call, and the number of requests this injection affected before.
+        verbs: The verbs that it supports; empty for all.
+        answers: Whether it responds in place of the server. If several such faults match one
+            request, the one injected first applies, and the next waits for the next request.
+        applies_to: Whether it supports this call.
     """
 
     name: str
@@ -75,12 +75,12 @@ class SinkAround:
 
 
 ENCODINGS = Encodings()
-"""For faults that answer in the server's place, in the form that it would have answered in."""
+"""Encodes the responses of faults in the format that the server would have used."""
 
 WATCH = frozenset({"watch"})
 LIST = frozenset({"list"})
 
 
 def starts_with_initial_events(call: Call) -> bool:
-    """Whether this watch asks for the current objects first, and a bookmark after them."""
+    """Whether the watch requests the current objects first, followed by a bookmark."""
     return call.query.get("sendInitialEvents") in ("true", "1")

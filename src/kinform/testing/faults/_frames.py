@@ -1,4 +1,4 @@
-"""JSON bodies in, the same bodies with one thing changed out: what event and list faults share."""
+"""Edits to JSON bodies, shared by the event and list faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def encode(document: dict[str, Any]) -> bytes:
 
 
 def edited(body: bytes, edit: Callable[[dict[str, Any]], None]) -> bytes:
-    """The body after ``edit`` changed it in place."""
+    """Return the body after ``edit`` changed it in place."""
     document = decode(body)
     edit(document)
     return encode(document)
@@ -37,7 +37,7 @@ def is_bookmark(frame: WatchFrame) -> bool:
 
 
 def is_end_bookmark(frame: WatchFrame) -> bool:
-    """Whether this is the bookmark after the last initial event."""
+    """Whether the frame is the bookmark after the last initial event."""
     if not is_bookmark(frame):
         return False
     annotations = decode(frame.object).get("metadata", {}).get("annotations") or {}
@@ -45,9 +45,9 @@ def is_end_bookmark(frame: WatchFrame) -> bool:
 
 
 def with_resource_versions(body: bytes, rewrite: Callable[[str], str]) -> bytes:
-    """The body with every resource version in it rewritten, those of references too.
+    """Return the body with every resource version rewritten, including those of references.
 
-    Of a body in protobuf nothing is known but what its kind has, and that is all that is left.
+    A body in protobuf only keeps the fields that are known for its kind.
     """
     if body.startswith(_MAGIC):
         from kinform.testing._protobuf import json_of, protobuf_of
@@ -55,12 +55,12 @@ def with_resource_versions(body: bytes, rewrite: Callable[[str], str]) -> bytes:
         try:
             json = json_of(body)
         except DecodeError:
-            return body  # the server complains of it better than we could
+            return body  # the server reports a better error
         return protobuf_of(with_resource_versions(json, rewrite))
 
     def replace(match: re.Match[bytes]) -> bytes:
         old = match.group(1).decode()
-        # Empty and "0" have meanings of their own.
+        # Empty and "0" have special meanings.
         return (
             match.group() if old in ("", "0") else b'"resourceVersion":"%b"' % rewrite(old).encode()
         )

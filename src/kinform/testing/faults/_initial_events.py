@@ -1,4 +1,4 @@
-"""How a watch begins and resumes: bookmarks that are missing or bare, changes, replays."""
+"""Faults at the start of a watch: missing or incomplete bookmarks, changes and replays."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kinform.testing.faults._frames import (
 
 
 def missing_bookmarks() -> Fault:
-    """No bookmark ever comes, the one after the initial events neither."""
+    """Send no bookmarks, not even the one after the initial events."""
     return _each_frame("missing bookmarks", lambda frame: () if is_bookmark(frame) else (frame,))
 
 
 def missing_end_bookmark() -> Fault:
-    """The initial events come, the bookmark that ends them never does; later ones do."""
+    """Send the initial events without the bookmark that ends them; later bookmarks are sent."""
 
     def frames(frame: WatchFrame) -> Iterable[WatchFrame]:
         return () if is_end_bookmark(frame) else (frame,)
@@ -31,7 +31,7 @@ def missing_end_bookmark() -> Fault:
 
 
 def unannotated_end_bookmark() -> Fault:
-    """The bookmark after the initial events does not say that it is that one."""
+    """Send the bookmark after the initial events without its annotation."""
 
     def strip(document: dict[str, Any]) -> None:
         annotations = document["metadata"]["annotations"]
@@ -48,9 +48,9 @@ def unannotated_end_bookmark() -> Fault:
 
 
 def changes_before_end_bookmark() -> Fault:
-    """The first object is modified, deleted and added again before the initial events end.
+    """Modify, delete and add the first object again before the initial events end.
 
-    What the client has in the end is still what the server has.
+    The final state of the client is still that of the server.
     """
 
     def hooks(call: Call, hits: int) -> Hooks:
@@ -73,7 +73,7 @@ def changes_before_end_bookmark() -> Fault:
 
 
 def replay_on_resume() -> Fault:
-    """A watch from a resource version gets everything there is as ADDED, as if from the start."""
+    """Send all objects as ADDED to a watch that resumes from a resource version."""
 
     def from_the_start(call: Call) -> Call:
         query = {name: call.query[name] for name in call.query if name != "resourceVersion"}

@@ -1,4 +1,4 @@
-"""Faults in, interference with matching requests out: how many, from which on, until when."""
+"""Injects faults into matching requests: how many, from which on and until when."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kinform.testing.faults._fault import Fault, Hooks
 
 
 class Injection:
-    """A fault that was injected. Leave the ``with`` block, or call ``remove``, to end it."""
+    """An injected fault. It ends with its ``with`` block, or with ``remove``."""
 
     def __init__(
         self, fault: Fault, calls: CallFilter, *, times: int | None, after: int, faults: Faults
     ) -> None:
         self.fault = fault
         self.hits = 0
-        """How many requests it hit."""
+        """The number of requests it affected."""
         self._calls = calls
         self._times = times
         self._to_let_through = after
@@ -29,11 +29,11 @@ class Injection:
 
     @property
     def active(self) -> bool:
-        """Whether a request that matches would still be hit."""
+        """Whether it would still affect a matching request."""
         return self._faults.has(self) and (self._times is None or self.hits < self._times)
 
     def remove(self) -> None:
-        """Hit no more requests. One that was hit already stays hit. Idempotent."""
+        """Affect no more requests; those already affected stay so. Idempotent."""
         self._faults.remove(self)
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class Injection:
         return f"<Injection {self.fault.name}, hits={self.hits}, active={self.active}>"
 
     def matches(self, call: Call) -> bool:
-        """Whether this is a request it waits for. Those to be let through first are counted."""
+        """Whether the fault applies to this request. Also counts the requests to let through."""
         fault = self.fault
         if not self.active or (fault.verbs and call.verb not in fault.verbs):
             return False
@@ -69,7 +69,7 @@ class Injection:
 
 
 class FaultyExchange:
-    """One request, and the faults that hit it. The first injected is nearest to the server."""
+    """One request and the faults that affect it. The first injected is closest to the server."""
 
     def __init__(self, call: Call, faults: Sequence[str], hooks: Sequence[Hooks]) -> None:
         self.faults = tuple(faults)
@@ -80,7 +80,7 @@ class FaultyExchange:
         self.call = call
 
     def sink(self, sink: Sink) -> Sink:
-        # The last is put around the network first, so it ends up nearest to the network.
+        # Wrapped in reverse, so that the last injected is closest to the network.
         for hook in reversed(self._hooks):
             if hook.sink is not None:
                 sink = hook.sink(sink)
@@ -93,7 +93,7 @@ class FaultyExchange:
         return False
 
     def authenticated(self, user: str) -> None:
-        """Faults do not care who asks."""
+        """Do nothing: faults do not depend on the user."""
 
     def frames(self) -> FrameFilter | None:
         filters = [hook.frames for hook in self._hooks if hook.frames is not None]
@@ -115,11 +115,11 @@ class FaultyExchange:
         return answer
 
     def end(self) -> None:
-        """Nothing is held that would have to be given back."""
+        """Do nothing: there are no resources to release."""
 
 
 class Faults:
-    """What goes wrong, where, and how often. ``ApiServer.faults`` is one of these."""
+    """The injected faults of a server, as in ``ApiServer.faults``."""
 
     def __init__(self) -> None:
         self._injections: list[Injection] = []
@@ -137,21 +137,21 @@ class Faults:
         after: int = 0,
         when: Callable[[Call], bool] | None = None,
     ) -> Injection:
-        """Let ``fault`` hit the next requests that match all criteria.
+        """Inject ``fault`` into the next requests that match all criteria.
 
         Args:
-            fault: From ``kinform.testing.faults``.
-            verb: ``watch``, ``list``, …; ``None`` for all that the fault makes sense for.
+            fault: A fault from ``kinform.testing.faults``.
+            verb: ``watch``, ``list``, …; ``None`` for all verbs that the fault supports.
             resource: ``pods``, ``deployments.apps`` or a GVR.
-            namespace: The namespace in the path; an empty string is "across all namespaces".
+            namespace: The namespace in the path; an empty string means "across all namespaces".
             name: The object's name in the path.
-            path: The whole path; ``*`` stands for anything.
-            times: How many requests to hit; ``None`` for all until it is removed.
-            after: How many matching requests to let through first.
-            when: Asked last, with the call.
+            path: The whole path; ``*`` matches anything.
+            times: The number of requests to affect; ``None`` for all until it is removed.
+            after: The number of matching requests to let through first.
+            when: A predicate on the call, evaluated after all other criteria.
 
         Raises:
-            ConfigError: The criteria cannot match anything.
+            ConfigError: The criteria cannot match any request.
         """
         if times is not None and times < 1:
             raise ConfigError(f"times={times} would hit nothing; give a number from 1, or None")
@@ -181,11 +181,11 @@ class Faults:
 
     @property
     def active(self) -> tuple[Injection, ...]:
-        """Those that still wait for requests."""
+        """The injections that can still affect requests."""
         return tuple(injection for injection in self._injections if injection.active)
 
     def begin(self, call: Call) -> FaultyExchange:
-        """One exchange, hit by every fault that matches; of those that answer, by the first."""
+        """Start an exchange with all faults that match, but only the first of those that respond."""
         if not self._injections:
             return FaultyExchange(call, (), ())
         names: list[str] = []

@@ -1,4 +1,4 @@
-"""Lists that are legal and surprising, or broken: pages, kinds, items."""
+"""List faults: unusual or broken pages, kinds and items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BEFORE_ALL_KEYS = "\0"
 
 
 def empty_page() -> Fault:
-    """A page without items, and a token that leads to what it should have had."""
+    """Send a page without items, with a token for the items it should have had."""
 
     def hooks(call: Call, hits: int) -> Hooks:
         def listing(answer: ListAnswer) -> ListAnswer:
@@ -32,9 +32,9 @@ def empty_page() -> Fault:
 
 
 def items_with_kind() -> Fault:
-    """Each item of the list says its kind and version, as those of custom resources do.
+    """Send each item of a list with its kind and version, as for custom resources.
 
-    Nothing changes in protobuf, where no item ever says it.
+    It has no effect in protobuf, where items never have them.
     """
 
     def listing(answer: ListAnswer) -> ListAnswer:
@@ -50,7 +50,7 @@ def items_with_kind() -> Fault:
 
 
 def items_without_kind() -> Fault:
-    """No item of the list says its kind and version, as those of built-in kinds do not."""
+    """Send the items of a list without kind and version, as for built-in kinds."""
 
     def forget_kind(item: dict[str, Any]) -> None:
         item.pop("kind", None)
@@ -63,7 +63,7 @@ def items_without_kind() -> Fault:
 
 
 def malformed_list() -> Fault:
-    """The last item of the list does not decode; if it is JSON, neither does the whole body."""
+    """Send a list whose last item does not decode; in JSON, the whole body does not decode."""
 
     def listing(answer: ListAnswer) -> ListAnswer:
         return replace(answer, items=(*answer.items, b'{"metadata":{"name":"broken"'))

@@ -1,4 +1,4 @@
-"""Servers that are older, or not quite Kubernetes: what they ignore, and how they count."""
+"""Older or unusual servers: parameters they ignore, and other forms of resource versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HUGE = 2**64
 
 
 def ignore_parameters(*names: str) -> Fault:
-    """A server that has never heard of these parameters, and does not say so."""
+    """Ignore these parameters, like a server that does not know them."""
 
     def without(call: Call) -> Call:
         query = {name: value for name, value in call.query.items() if name not in names}
@@ -29,12 +29,12 @@ def ignore_parameters(*names: str) -> Fault:
 
 
 def ignore_shard_selector() -> Fault:
-    """A server that answers a sharded request with everything."""
+    """Ignore the shard selector, and respond to a sharded request with all objects."""
     return replace(ignore_parameters("shardSelector"), name="ignore shard selector")
 
 
 def ignore_initial_events() -> Fault:
-    """A server from before WatchList: it sends ADDED for all there is, and never the bookmark."""
+    """Behave like a server before WatchList: ADDED for all objects, and no bookmark after them."""
     ignored = ignore_parameters("sendInitialEvents", "resourceVersionMatch", "allowWatchBookmarks")
     return replace(
         ignored,
@@ -45,7 +45,7 @@ def ignore_initial_events() -> Fault:
 
 
 def ignore_metadata_accept() -> Fault:
-    """A server that sends whole objects to who asked for their metadata alone."""
+    """Send whole objects to clients that request metadata only."""
 
     def plain(call: Call) -> Call:
         headers = {name: call.headers[name] for name in call.headers if name.lower() != "accept"}
@@ -55,9 +55,9 @@ def ignore_metadata_accept() -> Fault:
 
 
 def opaque_resource_versions(prefix: str = "rv-") -> Fault:
-    """Resource versions that are no numbers: they can be compared for equality alone.
+    """Use resource versions that are not numbers and can only be compared for equality.
 
-    Inject it with ``times=None``, so that the client can come back with what it was given.
+    Inject it with ``times=None``, so that the client can use the versions it received.
     """
     return _renumbered(
         "opaque resource versions",
@@ -67,11 +67,11 @@ def opaque_resource_versions(prefix: str = "rv-") -> Fault:
 
 
 def huge_resource_versions() -> Fault:
-    """Resource versions above 2^64. Inject it with ``times=None``."""
+    """Use resource versions above 2^64. Inject it with ``times=None``."""
     return _renumbered(
         "huge resource versions",
         to_client=lambda version: str(int(version) + _HUGE),
-        # What is no number, the server refuses better than we could.
+        # The server reports a better error for versions that are not numbers.
         from_client=lambda version: (
             str(max(0, int(version) - _HUGE)) if version.isdecimal() else version
         ),
@@ -109,7 +109,7 @@ def _renumbered(
 
 
 class _RewrittenBody(SinkAround):
-    """Holds a short answer back until it is complete, and sends another."""
+    """Buffers a short response until it is complete, and sends a changed one."""
 
     def __init__(self, sink: Sink, rewrite: Callable[[bytes], bytes]) -> None:
         super().__init__(sink)
