@@ -260,7 +260,7 @@ class ApiServer(InProcessApi):
         return str(self._cluster.storage.resource_version)
 
     def compact(self, resource_version: str | None = None) -> None:
-        """Discard the history up to a version, or all of it. Requests for older versions get 410."""
+        """Discard the history up to a version, or all of it. Older versions then get a 410."""
         limit = None if resource_version is None else int(resource_version)
         self._cluster.storage.compact(limit)
 

@@ -1,4 +1,4 @@
-"""Request bodies in, objects of the expected kind out, or the server's own complaint."""
+"""Decodes request bodies into objects of the expected kind, with the errors of the server."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def media_type(content_type: str) -> str:
 
 
 def decode_object(body: bytes, content_type: str, served: ServedResource) -> Json:
-    """An object sent to be created, or to replace another.
+    """Decode an object to create, or to replace another.
 
     Raises:
-        UnsupportedMediaTypeError: The body is neither JSON nor YAML nor, of a built-in kind,
+        UnsupportedMediaTypeError: The body is neither JSON nor YAML nor, for built-in kinds,
             protobuf.
-        BadRequestError: It is malformed, or of another kind.
-        InvalidError: It is a custom resource of another kind.
+        BadRequestError: The body is malformed, or the object has another kind.
+        InvalidError: The object is a custom resource of another kind.
     """
     if served.custom and media_type(content_type) == PROTOBUF:
         raise _status.unsupported_body((JSON, YAML))
@@ -38,7 +38,7 @@ def decode_object(body: bytes, content_type: str, served: ServedResource) -> Jso
 
 
 def decode_any(body: bytes, content_type: str, gvk: GVK) -> Json:
-    """A body that should be an object; of another kind than expected, if it says so."""
+    """Decode a body into an object; its kind may differ from the expected one."""
     kind, expected = media_type(content_type), gvk.kind
     if kind == PROTOBUF:
         from kinform.testing._protobuf import read_object
@@ -57,7 +57,7 @@ def decode_any(body: bytes, content_type: str, gvk: GVK) -> Json:
 
 
 def check_kind(found: Json, body: bytes, served: ServedResource) -> Json:
-    """The object, if it is of the kind that is served here; nulls are gone from built-in ones."""
+    """Check the kind of an object and return it; a built-in one without null members."""
     if served.custom:
         _check_custom_kind(found, body, served)
         return found
@@ -68,7 +68,7 @@ def check_kind(found: Json, body: bytes, served: ServedResource) -> Json:
 
 
 def expect_kind(found: Json, gvk: GVK) -> None:
-    """For the small kinds that subresources take: refuse anything else, accept nothing said."""
+    """Refuse other kinds in the small bodies of subresources; the kind may be absent."""
     kind = found.get("kind") or gvk.kind
     version = found.get("apiVersion") or gvk.api_version
     if (kind, version) != (gvk.kind, gvk.api_version):

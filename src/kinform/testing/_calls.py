@@ -1,4 +1,4 @@
-"""Criteria in, a yes or no for each call out: what faults and the request log select by."""
+"""Criteria for calls, shared by the faults and the request log."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletec
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Which calls are meant. What is ``None`` is not asked.
+    """Criteria for calls. ``None`` matches everything.
 
     Attributes:
         verb: One of ``get list watch create update patch delete deletecollection``.
         resource: A GVR, a plural (``pods``), or a plural and its group (``deployments.apps``).
-        namespace: The namespace in the path; an empty string is "across all namespaces".
+        namespace: The namespace in the path; an empty string means "across all namespaces".
         name: The object's name.
-        path: The whole path; ``*`` stands for anything.
-        when: Asked last, with the call.
+        path: The whole path; ``*`` matches anything.
+        when: A predicate on the call, evaluated after all other criteria.
     """
 
     verb: str | None = None

@@ -1,4 +1,4 @@
-"""Host names in, a live TLS context out; its authority can be exchanged while it serves."""
+"""The TLS context of the server, whose certificate authority can be replaced at runtime."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HOSTS = ("127.0.0.1", "localhost", "::1", "kubernetes.default.svc")
 
 
 class ServerCertificates:
-    """A certificate authority of its own, and a serving certificate signed by it.
+    """A certificate authority and a serving certificate signed by it.
 
     Raises:
-        ConfigError: The package that makes certificates is not installed.
+        ConfigError: The package that creates certificates is not installed.
     """
 
     def __init__(self) -> None:
@@ -28,18 +28,18 @@ class ServerCertificates:
         self.rotate()
 
     def rotate(self) -> None:
-        """A new authority and a new certificate, for connections made from now on.
+        """Create a new authority and a new certificate for future connections.
 
-        Who trusts the old authority alone can no longer connect; open connections go on.
+        Clients that only trust the old authority can no longer connect; open connections remain.
         """
         authority = _new_authority()
-        # The context is the same object that the listening socket holds, so it needs no restart.
+        # The listening socket uses this same context, so no restart is needed.
         authority.issue_cert(*_HOSTS).configure_cert(self.context)
         self.ca_pem = authority.cert_pem.bytes()
 
 
 def _new_authority() -> trustme.CA:
-    # Imported here: it brings cryptography with it, and most servers in tests speak plain HTTP.
+    # Imported here, because it imports cryptography and most test servers use plain HTTP.
     try:
         import trustme
     except ImportError as error:
@@ -47,5 +47,5 @@ def _new_authority() -> trustme.CA:
             "an embedded API server with tls=True needs the package trustme: "
             "pip install 'kinform[tls]'"
         ) from error
-    # Elliptic curves: an RSA key takes long enough to make to be felt in every test.
+    # Elliptic curves, because creating an RSA key would noticeably slow down every test.
     return trustme.CA(organization_name="kinform", key_type=trustme.KeyType.ECDSA)

@@ -1,6 +1,6 @@
-"""What the server is made of below HTTP: the registry, the storage, the clock, and who reacts.
+"""The state of the server below HTTP: registry, storage, clock, preparations and reactions.
 
-Verbs are functions over a ``Cluster``; it knows no verb itself.
+Verbs are functions that take a ``Cluster``; the class itself has none.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from kinform.testing._resources import Registry, ServedResource, StoredKind
 from kinform.testing._status import Problem
 from kinform.testing._storage import Collection, Storage, Stored
 
-# Called after an object was written; the second is whether it is gone.
+# Called after an object was written; the second argument is whether it was removed.
 Reaction = Callable[[Stored, bool], None]
-# Called with an object about to be written and what it replaces, if anything: completes it,
-# and says what is wrong with it.
+# Called with an object before it is written, and the one it replaces, if any. Completes the
+# object and returns its problems.
 Preparation = Callable[[Document, Document | None], list[Problem]]
 
 
 class Cluster:
     """The state of one embedded API server.
 
-    ``later`` runs what a controller would do a moment after the request was answered;
-    until somebody with an event loop sets it, that moment is at once. ``clock`` gives the
-    seconds since the epoch that objects are stamped with.
+    ``later`` schedules the work that a controller would do shortly after the response; until
+    it is set by an owner with an event loop, the work runs immediately. ``clock`` returns the
+    seconds since the epoch, for the timestamps of objects.
     """
 
     def __init__(self, *, history: int) -> None:
@@ -43,30 +43,30 @@ class Cluster:
         return self.storage.collection(served.stored)
 
     def prepare(self, resource: str, preparation: Preparation) -> None:
-        """Before each write to a resource, call this."""
+        """Call this before each write to a resource."""
         self._preparations[resource] = preparation
 
     def prepared(self, kind: StoredKind, new: Document, old: Document | None) -> list[Problem]:
-        """Let those complete and judge an object who must."""
+        """Run the preparations of a kind on an object, and return its problems."""
         preparation = self._preparations.get(str(kind.resource))
         return preparation(new, old) if preparation else []
 
     def react(self, resource: str, reaction: Reaction) -> None:
-        """After each write to a resource, call this."""
+        """Call this after each write to a resource."""
         self._reactions[resource] = reaction
 
     def on_removal(self, reaction: Callable[[Collection, Stored], None]) -> None:
-        """After an object of any resource is gone, call this."""
+        """Call this after an object of any resource was removed."""
         self._removals.append(reaction)
 
     def put(self, collection: Collection, stored: Stored) -> None:
-        """Store a new version, and let those react who must."""
+        """Store a new version and run the reactions."""
         collection.put(stored)
         if reaction := self._reactions.get(str(collection.kind.resource)):
             reaction(stored, False)
 
     def remove(self, collection: Collection, last: Stored) -> None:
-        """Remove an object, and let those react who must."""
+        """Remove an object and run the reactions."""
         collection.remove(last)
         if reaction := self._reactions.get(str(collection.kind.resource)):
             reaction(last, True)

@@ -1,7 +1,7 @@
-"""CustomResourceDefinitions in; kinds that are served at once out, and gone with their objects.
+"""Serves the kinds of CustomResourceDefinitions, and removes them with their objects.
 
-Does what the controllers of an API server do with definitions. There are no schemas yet:
-objects are taken as they come.
+It does the work of an API server's controllers for definitions. Schemas are not implemented:
+objects are accepted without validation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 class DefinitionController:
-    """Keeps what is served in step with the definitions that there are."""
+    """Keeps the served resources in sync with the stored definitions."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -85,11 +85,11 @@ class DefinitionController:
                 self._cluster.later(lambda: self._empty(stored.key))
             return
         if self._establish(stored, document):
-            return  # and the write of the status reacts once more
+            return  # the write of the status triggers another reaction
         self._serve()
 
     def _establish(self, stored: Stored, document: Document) -> bool:
-        """Say in the status that the kind is served. False if it says so already."""
+        """Set the status to established. Return False if it already was."""
         spec, status = document.read("spec"), document.read("status") or {}
         known = list(status.get("storedVersions") or ())
         for version in spec["versions"]:
@@ -143,7 +143,7 @@ class DefinitionController:
     # Deletion
 
     def _empty(self, name: str) -> None:
-        """Delete all objects of a kind that is being deleted. Finalizers are waited for."""
+        """Delete all objects of a kind that is being deleted, respecting finalizers."""
         served = self._served_by(name)
         if served is not None:
             collection = self._cluster.collection(served)
@@ -171,7 +171,7 @@ class DefinitionController:
         remove(self._cluster, self._served, stored)
 
     def _served_by(self, name: str) -> ServedResource | None:
-        """The resource that a definition defines, in any version."""
+        """Return the resource of a definition, in any version."""
         for served in self._cluster.registry.everything():
             if served.custom and str(served.named) == name:
                 return served
@@ -179,7 +179,7 @@ class DefinitionController:
 
 
 def version_rank(name: str) -> tuple[int, int, int, str]:
-    """Sorts versions by preference: stable before beta before alpha, the newest first."""
+    """Sort key of versions by preference: stable, beta, alpha; each with the latest first."""
     parts = _VERSION.fullmatch(name)
     if parts is None:
         return (3, 0, 0, name)
@@ -223,7 +223,7 @@ def _problems(name: str, spec: Json, kind: str, plural: str, versions: list[Json
 
 
 def _served_resources(spec: Json) -> list[ServedResource]:
-    """What one definition makes the server serve: a resource per version that is served."""
+    """Return the resources of one definition: one for each served version."""
     group, names = spec["group"], spec["names"]
     versions = spec["versions"]
     storage = next(version["name"] for version in versions if version["storage"])

@@ -1,4 +1,4 @@
-"""Objects to create in; stored ones, with all that the server decides, out."""
+"""Creates objects, with all fields that the server sets."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def create(
     """Store a new object.
 
     Raises:
-        AlreadyExistsError: The name is taken.
-        NotFoundError: There is no such namespace.
+        AlreadyExistsError: The name is in use.
+        NotFoundError: The namespace does not exist.
         ForbiddenError: The namespace is being deleted.
-        InvalidError: The object is not one that the server takes.
+        InvalidError: The object is invalid.
     """
     base = accepted_object(served, obj, namespace)
     metadata = base.metadata
@@ -53,14 +53,14 @@ def create(
 
 
 def restore(cluster: Cluster, served: ServedResource, namespace: str, document: Document) -> Stored:
-    """Store an object as it is, status and all, like one from a backup.
+    """Store an object unchanged, including its status, as from a backup.
 
-    It keeps its uid, its timestamps and its generation, and gets those that it lacks.
+    It keeps its uid, timestamps and generation; missing ones are set.
 
     Raises:
-        AlreadyExistsError: The name is taken.
-        NotFoundError: There is no such namespace.
-        InvalidError: It has no name, or not one that the server takes.
+        AlreadyExistsError: The name is in use.
+        NotFoundError: The namespace does not exist.
+        InvalidError: The name is missing or invalid.
     """
     metadata = _metadata.accepted(document.read("metadata"))
     document.set("metadata", metadata)

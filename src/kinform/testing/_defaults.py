@@ -1,4 +1,4 @@
-"""The few defaults that users rely on: a spec as it was sent in, as the server completes it out."""
+"""The defaults that users rely on: completes a spec as the server does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def apply_defaults(resource: str, document: Document) -> None:
-    """Complete what a client left out, if there is anything that this kind completes."""
+    """Set the defaults of this kind for the fields that a client omitted."""
     if complete := _SPEC.get(resource):
         spec = document.edit("spec")
         complete(spec)
@@ -25,7 +25,7 @@ def _complete_secret(document: Document) -> None:
     if not document.read("type"):
         document.set("type", "Opaque")
     if plain := document.read("stringData"):
-        # Only ever sent: it is kept, and read, as data.
+        # Write-only: it is stored and read as data.
         data = document.edit("data")
         for key, text in plain.items():
             data[key] = base64.b64encode(str(text).encode()).decode()
@@ -33,7 +33,7 @@ def _complete_secret(document: Document) -> None:
 
 
 def initial_status(resource: str) -> Json | None:
-    """The status that an object of a kind is born with."""
+    """Return the initial status of a new object of a kind."""
     status = _STATUS.get(resource)
     return None if status is None else dict(status)
 

@@ -1,4 +1,4 @@
-"""Requests to delete in; objects that are gone, or on their way, out."""
+"""Deletes objects, or marks them as being deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFAULT_POD_GRACE = 30
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a deletion is answered with. ``gone`` is whether the object is no more."""
+    """The result of a deletion. ``gone`` is whether the object was removed."""
 
     stored: Stored
     gone: bool
@@ -31,12 +31,12 @@ class Deleted:
 def delete(
     cluster: Cluster, served: ServedResource, namespace: str, name: str, options: DeleteOptions
 ) -> Deleted:
-    """Delete an object, or mark it as being deleted if something keeps it.
+    """Delete an object, or mark it as being deleted if it has finalizers or a grace period.
 
     Raises:
-        NotFoundError: There is no such object.
-        ConflictError: It is not the one, or not the version, that the client meant.
-        ForbiddenError: It is a namespace that cannot be deleted.
+        NotFoundError: The object does not exist.
+        ConflictError: The uid or version differs from the one that the client requires.
+        ForbiddenError: The object is a namespace that cannot be deleted.
     """
     old = find(cluster, served, namespace, name)
     _check_preconditions(served, name, old, options)
@@ -78,7 +78,7 @@ def _check_preconditions(
 
 
 def _mark_finalizers(served: ServedResource, document: Document, options: DeleteOptions) -> None:
-    """Who waits for dependents is a finalizer, which a garbage collector would take away."""
+    """Set the finalizers of the propagation policy, which a garbage collector would remove."""
     metadata = document.metadata
     finalizers = list(metadata.get("finalizers", ()))
     propagation = options.propagation
@@ -106,7 +106,7 @@ def _delete_pod(
     document: Document,
     options: DeleteOptions,
 ) -> Deleted:
-    """Pods go gracefully: a scheduled one waits for its kubelet, for as long as it is given."""
+    """Delete a pod gracefully: a scheduled one waits for its kubelet, for its grace period."""
     grace = options.grace
     spec, status = document.read("spec") or {}, document.read("status") or {}
     if grace is None:
@@ -136,7 +136,7 @@ def _mark(
     *,
     phase: str = "",
 ) -> Deleted:
-    """Say in the object that it is being deleted; an object that says so already stays as it is."""
+    """Mark an object as being deleted; one that is already marked stays unchanged."""
     metadata = document.metadata
     was = old.metadata()
     changed = metadata != was

@@ -1,4 +1,4 @@
-"""The registry in; what it serves, in the old form and in one document, out."""
+"""The discovery documents of the registry, in the legacy and in the aggregated form."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _FULL_VERSION = {
 
 
 class Discovery:
-    """The discovery documents of a server. Made when asked for, and kept until they change."""
+    """The discovery documents of a server, built on demand and cached until they change."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._made: dict[str, tuple[int, bytes, str]] = {}
 
     def wants_aggregated(self, accept: str) -> bool:
-        """Whether a client asks for everything in one document.
+        """Whether a client requests the aggregated document.
 
         Raises:
-            NotAcceptableError: It asks for a form that there is not, and for no other.
+            NotAcceptableError: The client only accepts formats that are not supported.
         """
         for clause in parse_accept(accept):
             kind = clause.parameters.get("as")
-            # There is no protobuf of these documents: who wants it gets JSON, and can read it.
+            # These documents have no protobuf form: clients that accept it get JSON, as they expect.
             if clause.media_type in ("*/*", JSON, PROTOBUF) and not kind:
                 return False
             if clause.media_type == JSON and (
@@ -58,7 +58,7 @@ class Discovery:
         )
 
     def aggregated(self, path: str) -> tuple[bytes, str]:
-        """The one document of ``/api`` or ``/apis``, and its tag."""
+        """Return the aggregated document of ``/api`` or ``/apis``, and its ETag."""
         made = self._made.get(path)
         if made is None or made[0] != self._registry.revision:
             core = path == "/api"
@@ -79,7 +79,7 @@ class Discovery:
         return made[1], made[2]
 
     def core_versions(self, address: str) -> Json:
-        """``/api`` in the old form."""
+        """Return ``/api`` in the legacy form."""
         return {
             "kind": "APIVersions",
             "versions": self._registry.groups().get("", []),
@@ -87,7 +87,7 @@ class Discovery:
         }
 
     def group_list(self) -> Json:
-        """``/apis`` in the old form."""
+        """Return ``/apis`` in the legacy form."""
         groups = [
             _group_entry(group, versions)
             for group, versions in self._registry.groups().items()
@@ -96,14 +96,14 @@ class Discovery:
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def group(self, name: str) -> Json | None:
-        """One group, or ``None`` if it is not served."""
+        """Return one group, or ``None`` if it is not served."""
         versions = self._registry.groups().get(name)
         if not versions or not name:
             return None
         return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(name, versions)}
 
     def resource_list(self, group: str, version: str) -> Json | None:
-        """The resources of one group-version, or ``None`` if it is not served."""
+        """Return the resources of one group-version, or ``None`` if it is not served."""
         if version not in self._registry.groups().get(group, ()):
             return None
         resources: list[Json] = []
@@ -117,7 +117,7 @@ class Discovery:
         return {**head, "groupVersion": name, "resources": resources}
 
     def paths(self) -> Json:
-        """What ``/`` tells."""
+        """Return the paths listed at ``/``."""
         paths = ["/api", "/apis", "/healthz", "/livez", "/readyz", "/version"]
         for group, versions in self._registry.groups().items():
             root = f"/apis/{group}" if group else "/api"
@@ -203,7 +203,7 @@ def _resource_document(served: ServedResource) -> Json:
 
 
 def _response_kind(served: ServedResource, gvk: GVK) -> Json:
-    """Built-in kinds of the group-version itself come without group and version."""
+    """Return the kind; if built-in and of the same group-version, without group and version."""
     if not served.custom and gvk.api_version == served.api_version:
         return {"group": "", "version": "", "kind": gvk.kind}
     return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

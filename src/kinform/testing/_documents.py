@@ -1,7 +1,7 @@
-"""An object's JSON in; its sections, decoded one by one as they are touched, and JSON again out.
+"""Documents: the JSON of an object, decoded section by section on access.
 
-A write that changes the status of a large object never decodes its spec: the bytes of a
-section nobody touched are carried over as they are.
+A write that changes the status of a large object never decodes its spec: the bytes of
+untouched sections are copied unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN = msgspec.json.Encoder()
 _SORTED = msgspec.json.Encoder(order="sorted")
 _TYPE_KEYS = ("kind", "apiVersion")
 
-# The order in which the server writes metadata of built-in kinds.
+# The order in which the server writes the metadata of built-in kinds.
 _METADATA_ORDER = (
     "name",
     "generateName",
@@ -57,7 +57,7 @@ _METADATA = msgspec.json.Decoder(_METADATA_VIEW)
 
 
 def decode_metadata(text: bytes | msgspec.Raw) -> Json:
-    """Metadata that the server wrote. ``managedFields`` stay bytes: they are large, and opaque."""
+    """Decode stored metadata. ``managedFields`` stay bytes, because they are large and opaque."""
     view = _METADATA.decode(text)
     return {
         name: value
@@ -68,7 +68,7 @@ def decode_metadata(text: bytes | msgspec.Raw) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An object as it is kept: its JSON, how long its type is, and where the metadata is."""
+    """An object as stored: its JSON, the length of its type and the position of the metadata."""
 
     body: bytes
     type_end: int
@@ -77,10 +77,10 @@ class Encoded:
 
 
 class Document:
-    """One object under the pen: top-level members by name, without ``kind`` and ``apiVersion``.
+    """An object being edited: top-level members by name, without ``kind`` and ``apiVersion``.
 
-    What was made from stored bytes is taken apart in two steps: first the metadata, whose
-    place is known, and the rest only when somebody asks for it.
+    Stored bytes are split in two steps: first the metadata, whose position is known, and the
+    other sections only when they are accessed.
     """
 
     __slots__ = ("_raw", "_values", "_whole")
@@ -88,12 +88,12 @@ class Document:
     def __init__(self, values: Mapping[str, Any], raw: Mapping[str, msgspec.Raw]) -> None:
         self._values: Json = dict(values)
         self._raw: dict[str, msgspec.Raw] = dict(raw)
-        # What the sections besides metadata are still in.
+        # The source of the sections that have not been split off yet.
         self._whole: Encoded | None = None
 
     @classmethod
     def from_body(cls, body: bytes) -> Document:
-        """From compact JSON, such as the server writes itself."""
+        """Create a document from compact JSON, as written by the server."""
         raw = _RAW_SECTIONS.decode(body)
         for key in _TYPE_KEYS:
             raw.pop(key, None)
@@ -101,7 +101,7 @@ class Document:
 
     @classmethod
     def from_encoded(cls, encoded: Encoded) -> Document:
-        """From what the server wrote itself."""
+        """Create a document from a stored object."""
         metadata = encoded.body[encoded.metadata_start : encoded.metadata_end]
         document = cls({}, {"metadata": msgspec.Raw(metadata)})
         document._whole = encoded
@@ -109,17 +109,17 @@ class Document:
 
     @classmethod
     def from_object(cls, obj: Mapping[str, Any]) -> Document:
-        """From what somebody sent; it is not changed."""
+        """Create a document from a client's object, which is not modified."""
         return cls({key: value for key, value in obj.items() if key not in _TYPE_KEYS}, {})
 
     def copy(self) -> Document:
-        """A document that can be changed section by section without changing this one."""
+        """Return a copy whose sections can be changed without changing this document."""
         copied = Document(self._values, self._raw)
         copied._whole = self._whole
         return copied
 
     def _split(self) -> dict[str, msgspec.Raw]:
-        """All sections that are still bytes."""
+        """Return all sections that are still bytes."""
         if self._whole is not None:
             raw = _RAW_SECTIONS.decode(self._whole.body)
             self._whole = None
@@ -137,7 +137,7 @@ class Document:
         return section in self._values or section in self._split()
 
     def read(self, section: str) -> Any:
-        """A section's value, which must not be changed; ``None`` if it is not there."""
+        """Return the value of a section, which must not be modified; ``None`` if absent."""
         if section in self._values:
             return self._values[section]
         if section == "metadata":
@@ -148,14 +148,14 @@ class Document:
         return self._values.get(section)
 
     def edit(self, section: str) -> Json:
-        """A section to change in place: a copy, if it can be shared. An empty one if absent."""
+        """Return a section to change in place: a copy if it may be shared, empty if absent."""
         value = self.read(section)
         fresh = _copied(value) if isinstance(value, dict) else {}
         self.set(section, fresh)
         return fresh
 
     def touched(self, section: str) -> bool:
-        """Whether a section is other bytes than those it came with."""
+        """Whether the bytes of a section may differ from the original ones."""
         return section in self._values and section not in self._raw
 
     def set(self, section: str, value: Any) -> None:
@@ -169,7 +169,7 @@ class Document:
         self._values.pop(section, None)
 
     def take(self, section: str, other: Document) -> None:
-        """Make a section what it is in another document, absent if it is absent there."""
+        """Set a section to that of another document; absent if it is absent there."""
         self.remove(section)
         if section in (raw := other._split()):
             self._raw[section] = raw[section]
@@ -178,16 +178,16 @@ class Document:
 
     @property
     def metadata(self) -> Json:
-        """The metadata to change in place. The first touch makes it this document's own."""
+        """The metadata, to change in place. The first access copies it if it is shared."""
         if "metadata" in self._raw or not isinstance(self._values.get("metadata"), dict):
             return self.own_metadata()
         found: Json = self._values["metadata"]
         return found
 
     def own_metadata(self) -> Json:
-        """As ``metadata``, for a document whose metadata may be somebody else's.
+        """Like ``metadata``, for a document whose metadata may be shared with another.
 
-        What is below its members stays shared, and is to be replaced, not changed.
+        The values of its members stay shared; replace them instead of modifying them.
         """
         value = self.read("metadata")
         own = dict(value) if isinstance(value, dict) else {}
@@ -195,11 +195,11 @@ class Document:
         return own
 
     def differs_in_metadata_alone(self, other: Document) -> bool:
-        """Whether the rest is the same, as can be told without looking at it."""
+        """Whether the other sections are the same, as far as known without decoding them."""
         return self._whole is not None and self._whole is other._whole
 
     def shares(self, other: Document, section: str) -> bool:
-        """Whether a section is, to the byte, what it is in the document this one was made from."""
+        """Whether a section has the same bytes as in the document this one was copied from."""
         if self.differs_in_metadata_alone(other):
             return True
         return self._split().get(section) is other._split().get(section) and not (
@@ -207,7 +207,7 @@ class Document:
         )
 
     def same(self, other: Document, sections: Iterable[str]) -> bool:
-        """Whether these sections say the same in both, whatever the order of their keys."""
+        """Whether these sections are equal in both documents, in any order of keys."""
         return all(self._same_section(other, section) for section in sections)
 
     def _same_section(self, other: Document, section: str) -> bool:
@@ -217,7 +217,7 @@ class Document:
         return bool(self.read(section) == other.read(section))
 
     def to_object(self, kind: StoredKind) -> Json:
-        """Everything, decoded."""
+        """Return the whole object, decoded."""
         body: Json = {"kind": kind.gvk.kind, "apiVersion": kind.gvk.api_version}
         for section in ["metadata", *self.sections]:
             body[section] = self.read(section)
@@ -229,9 +229,9 @@ class Document:
         return {**body, "metadata": metadata}
 
     def encode(self, kind: StoredKind) -> Encoded:
-        """As the server keeps it and sends it, in the version it is stored in.
+        """Encode the object as the server stores and sends it, in its storage version.
 
-        What is stored in another version, and only changes its metadata, stays in it.
+        An object stored in another version keeps that version if only its metadata changes.
         """
         encoder = _SORTED if kind.custom else _PLAIN
         metadata = self.metadata if kind.custom else _ordered(self.metadata)
@@ -264,7 +264,7 @@ class Document:
 
 
 def type_prefix(kind: str, api_version: str, *, custom: bool) -> bytes:
-    """How the JSON of every object of a kind begins."""
+    """Return the first bytes of the JSON of all objects of a kind."""
     named, versioned = _PLAIN.encode(kind), _PLAIN.encode(api_version)
     if custom:
         return b'{"apiVersion":%b,"kind":%b' % (versioned, named)
@@ -272,7 +272,7 @@ def type_prefix(kind: str, api_version: str, *, custom: bool) -> bytes:
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy without the members that are null: to a built-in kind they are not there."""
+    """Return a copy without null members, which built-in kinds treat as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -288,7 +288,7 @@ def _ordered(metadata: Json) -> Json:
 
 
 def _copied(value: Any) -> Any:
-    """A deep copy of JSON."""
+    """Return a deep copy of a JSON value."""
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Objects, events and lists as the server has them, in JSON, in; the form a client reads out."""
+"""Encodes objects, events and lists from stored JSON into the format that a client accepts."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _PIECE = 256 * 1024
 
 
 class Encoding(EventEncoding, Protocol):
-    """One form of answers."""
+    """One format of responses."""
 
     content_type: str
     watch_type: str
 
     def body(self, json: bytes) -> bytes:
-        """A single object."""
+        """Encode a single object."""
         ...
 
     def list(self, answer: ListAnswer) -> Iterator[bytes]:
-        """A list in pieces, each large enough to be worth a write."""
+        """Encode a list in chunks, each large enough for a separate write."""
         ...
 
 
 class Encodings:
-    """The forms that a server has. Remembers what it has translated."""
+    """The formats of a server. Caches translated objects."""
 
     def __init__(self) -> None:
         self._translations: Translations | None = None
 
     def objects(self, form: Form, view: View, *, pretty: bool) -> Encoding:
-        """For objects seen through a view."""
+        """Return the encoding for objects in a view."""
         if form.media_type == PROTOBUF:
             return self._protobuf(view.api_version, view.kind)
         return _text(form.media_type, custom=view.custom, pretty=pretty)
 
     def stream(self, accept: str, *, custom: bool) -> Encoding:
-        """For a watch that sends no objects. Who accepts nothing that there is, gets JSON."""
+        """Return the encoding for a watch without objects; JSON if no accepted format exists."""
         try:
             form = negotiate(accept, custom=custom, watch=True)
         except NotAcceptableError:
@@ -56,14 +56,14 @@ class Encodings:
         return _text(form.media_type, custom=custom, pretty=False)
 
     def errors(self, accept: str, *, pretty: bool = False) -> Encoding:
-        """For a ``Status`` that refuses what was asked for."""
+        """Return the encoding for a ``Status`` with an error."""
         media_type = form_of_errors(accept)
         if media_type == PROTOBUF:
             return self._protobuf("v1", "Status")
         return _text(media_type, custom=False, pretty=pretty)
 
     def _protobuf(self, api_version: str, kind: str) -> Encoding:
-        # Loaded when somebody asks for it: most tests never do.
+        # Imported on first use, because most tests do not need it.
         from kinform.testing._protobuf import ProtobufEncoding, Translations
 
         if self._translations is None:
@@ -78,7 +78,7 @@ def _text(media_type: str, *, custom: bool, pretty: bool) -> Encoding:
 
 
 class JsonEncoding:
-    """JSON on one line, or on many for a person to read."""
+    """JSON on one line, or on several lines for human readers."""
 
     content_type = watch_type = JSON
 
@@ -111,12 +111,12 @@ class JsonEncoding:
 
 
 class YamlEncoding(JsonEncoding):
-    """YAML, which watches do not have."""
+    """YAML, which is not available for watches."""
 
     content_type = YAML
 
     def body(self, json: bytes) -> bytes:
-        import yaml  # few ask for YAML
+        import yaml  # YAML is rarely requested
 
         return yaml.safe_dump(msgspec.json.decode(json)).encode()
 

@@ -1,6 +1,6 @@
-"""Field selectors: which fields of which kind can be selected by, and how they are read.
+"""Field selectors: the selectable fields of each kind, and a reader for their values.
 
-Objects' JSON in; the values of their selectable fields, as text, out.
+The reader takes the JSON of an object and returns the values as text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BY_EVERYONE = ("metadata.name", "metadata.namespace")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One selectable field: its label, where it is, and what it is when it is absent."""
+    """One selectable field: its label, its path and its value if absent."""
 
     label: str
     path: tuple[str, ...]
@@ -43,7 +43,7 @@ _EVENT_FIELDS = (
 )
 _SIGNER = (field("spec.signerName"),)
 
-# By resource as a Status names it. Kinds that are not here know metadata.name and .namespace.
+# By resource as named in a Status. Other kinds only have metadata.name and .namespace.
 BUILT_IN: Mapping[str, tuple[Field, ...]] = {
     "pods": (
         field("spec.nodeName"),
@@ -77,12 +77,12 @@ BUILT_IN: Mapping[str, tuple[Field, ...]] = {
     ),
 }
 
-# Labels that are another name for a field.
+# Alternative labels of a field.
 ALIASES: Mapping[str, Mapping[str, str]] = {"pods": {"spec.host": "spec.nodeName"}}
 
 
 def unsupported_field(resource: str, kind: str, label: str, *, custom: bool) -> str:
-    """What the server says of a field that cannot be selected by."""
+    """Return the server's message for a field that is not selectable."""
     if resource == "jobs.batch":
         return f'field label "{label}" not supported for Job'
     if custom or resource in BUILT_IN:
@@ -105,19 +105,19 @@ class FieldReader:
             self._steps = [(_attributes(tree, field.path), field.default) for field in fields]
 
     def read(self, body: bytes) -> tuple[str, ...]:
-        """The values, in the order of ``fields``."""
+        """Return the values, in the order of ``fields``."""
         if self._view is None:
             return ()
         try:
             view = self._view.decode(body)
         except msgspec.ValidationError:
-            # Something above a field is not an object. Rare, so slow is good enough.
+            # A parent of a field is not an object. This is rare, so it may be slow.
             document = msgspec.json.decode(body)
             return tuple(_as_text(_walk(document, of.path), of.default) for of in self.fields)
         return tuple(_as_text(_follow(view, steps), default) for steps, default in self._steps)
 
     def position(self, label: str) -> int | None:
-        """Where in the values a label's is, or ``None`` if it cannot be selected by."""
+        """Return the position of a label in the values, or ``None`` if it is not selectable."""
         return self._index.get(label)
 
 
@@ -142,7 +142,7 @@ _Tree = dict[str, Any]
 
 
 def _tree(paths: list[tuple[str, ...]]) -> _Tree:
-    """Paths as nested dicts; a leaf is an empty one."""
+    """Return the paths as nested dicts; a leaf is an empty dict."""
     tree: _Tree = {}
     for path in paths:
         branch = tree
@@ -152,7 +152,7 @@ def _tree(paths: list[tuple[str, ...]]) -> _Tree:
 
 
 def _view_type(name: str, tree: _Tree) -> type[msgspec.Struct]:
-    """A struct of just these members; what the JSON has besides is skipped undecoded."""
+    """Return a struct of these members only; all other JSON is skipped without decoding."""
     fields: list[tuple[str, Any, Any]] = []
     renamed: dict[str, str] = {}
     for position, (step, below) in enumerate(tree.items()):
@@ -164,7 +164,7 @@ def _view_type(name: str, tree: _Tree) -> type[msgspec.Struct]:
 
 
 def _attributes(tree: _Tree, path: tuple[str, ...]) -> tuple[str, ...]:
-    """The attribute at each step of a path through the structs of ``_view_type``."""
+    """Return the attribute for each step of a path through the structs of ``_view_type``."""
     attributes = []
     for step in path:
         attributes.append(f"f{list(tree).index(step)}")

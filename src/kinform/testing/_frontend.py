@@ -1,6 +1,6 @@
-"""HTTP requests in; every one understood, authenticated, and answered, out.
+"""Parses, authenticates and answers all HTTP requests.
 
-The one way in: what stands between server and client (faults, the request log) is asked here.
+All requests pass through here, so fault injection and the request log are called here.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ ANONYMOUS = "system:anonymous"
 REQUEST_LIMIT = 3 * 1024 * 1024
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _CHECKS = ("ping", "log", "etcd")
-# What somebody without a name may see.
+# The paths that anonymous users may access.
 _OPEN = frozenset({*_HEALTH, "/version"})
 
 
 class Frontend:
-    """Answers requests. ``tokens`` maps each token to a user; ``None`` lets everybody in."""
+    """Handles requests. ``tokens`` maps tokens to users; ``None`` disables authentication."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Frontend:
         self._encodings = Encodings()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request. Never raises but when it is cancelled."""
+        """Handle one request. Only raises on cancellation."""
         out = HttpSink(request)
         try:
             call, where = await self._understand(request)
@@ -71,7 +71,7 @@ class Frontend:
             if not await exchange.before(sink):
                 await self._answer(exchange, where, sink, out)
         except ConnectionError:
-            out.abort()  # the client went away, or was cut off
+            out.abort()  # the client disconnected, or its connection was cut
         finally:
             exchange.end()
 
@@ -115,7 +115,7 @@ class Frontend:
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception as error:
-            # A mistake of ours. The client gets an answer all the same, if none has begun.
+            # An internal error. The client still gets a response, unless one has started.
             _log.exception("cannot answer %s %s", call.method, call.path)
             if out.response is not None:
                 out.abort()
@@ -137,10 +137,10 @@ class Frontend:
         body = encoding.body(_status.failure_body(error))
         await send_body(sink, error.code, headers, body)
 
-    # Who asks
+    # Authentication and authorization
 
     def _authenticate(self, call: Call) -> str:
-        """The user. Somebody without a token is anonymous; a wrong token is nobody's."""
+        """Return the user: anonymous without a token. An unknown token is refused."""
         if self.tokens is None:
             return ANONYMOUS
         scheme, _, token = call.headers.get("Authorization", "").partition(" ")
@@ -155,7 +155,7 @@ class Frontend:
         return (self.tokens or {}).get(token)
 
     def _authorize(self, call: Call, where: Location, user: str) -> None:
-        """Everybody with a name may do everything."""
+        """Allow everything to authenticated users."""
         if self.tokens is None or user != ANONYMOUS:
             return
         if where.gvr is None:
@@ -175,7 +175,7 @@ class Frontend:
             f'in API group "{where.gvr.group}" {scope}',
         )
 
-    # What is no resource
+    # Paths other than resources
 
     async def _answer_page(self, call: Call, sink: Sink) -> None:
         path = call.path.rstrip("/") or "/"

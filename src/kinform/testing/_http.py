@@ -1,4 +1,4 @@
-"""Answers in, bytes on a connection out: aiohttp's side of the server."""
+"""Writes responses to HTTP connections, with aiohttp."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aiohttp import web
 
 from kinform.testing._interception import Sink
 
-# Answers larger than this are compressed for those who can read it.
+# Larger responses are compressed if the client accepts it.
 GZIP_THRESHOLD = 128 * 1024
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class HttpSink:
-    """The answer to one HTTP request."""
+    """The response to one HTTP request."""
 
     def __init__(self, request: web.BaseRequest) -> None:
         self._request = request
@@ -27,7 +27,7 @@ class HttpSink:
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         response = web.StreamResponse(status=status, headers=headers)
-        # The name of the software is nobody's business; aiohttp would give its own.
+        # Replaces the default header of aiohttp, which names its version.
         response.headers["Server"] = "kinform"
         if "Content-Length" not in headers and status != 304:
             response.enable_chunked_encoding()
@@ -59,10 +59,10 @@ class HttpSink:
 
 
 def gzip_member(data: bytes) -> bytes:
-    """One gzip member, flushed before it is ended, as Go's encoder leaves it.
+    """Return one gzip member, flushed before its end, as Go's encoder writes it.
 
-    A reader in Go gives out what is in a member's last block only when the next member has
-    begun. So the last block must be empty, or the reader waits for what it already has.
+    A reader in Go returns the last block of a member only when the next member has started.
+    Therefore the last block must be empty; otherwise the reader holds back data it already has.
     """
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     flushed = compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
@@ -70,7 +70,7 @@ def gzip_member(data: bytes) -> bytes:
 
 
 class MemberGzipSink:
-    """Compresses each write as a gzip member of its own, as the server does for streaming lists."""
+    """Compresses each write as a separate gzip member, as the server does for streaming lists."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -88,7 +88,7 @@ class MemberGzipSink:
 
 
 def common_headers(content_type: str = "application/json") -> dict[str, str]:
-    """What every answer of an API server bears."""
+    """Return the headers of all responses of an API server."""
     return {
         "Audit-Id": str(uuid.uuid4()),
         "Cache-Control": "no-cache, private",
@@ -105,7 +105,7 @@ def accepts_gzip(header: str) -> bool:
 async def send_body(
     sink: Sink, status: int, headers: Mapping[str, str], body: bytes, *, gzip: bool = False
 ) -> None:
-    """Send a complete answer, compressed if it is large and ``gzip`` allows it."""
+    """Send a complete response, compressed if it is large and ``gzip`` allows it."""
     extra = dict(headers)
     if gzip and len(body) > GZIP_THRESHOLD:
         body = zlib.compress(body, 1, 31)
@@ -120,7 +120,7 @@ async def send_body(
 async def send_pieces(
     sink: Sink, headers: Mapping[str, str], pieces: Iterable[bytes], *, gzip: bool
 ) -> None:
-    """Send an answer while it is made. What fits into one piece is sent as a whole."""
+    """Send a response while it is produced. If it is a single piece, send it as a whole."""
     iterator = iter(pieces)
     first = next(iterator)
     second = next(iterator, None)
@@ -137,7 +137,7 @@ async def send_pieces(
         data = compressor.compress(following) if compressor else following
         if data:
             await sink.write(data)
-        # A socket that takes everything at once must not keep the others from their turn.
+        # A socket that accepts everything immediately must not starve other tasks.
         await asyncio.sleep(0)
         following, second = second, next(iterator, None)
     if compressor:

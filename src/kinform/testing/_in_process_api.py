@@ -1,6 +1,6 @@
-"""Objects in and out as dicts, without a socket: the verbs for those in the same process.
+"""The verbs for callers in the same process: objects as dicts, without a socket.
 
-The semantics are those of HTTP, and so are the errors.
+The semantics and the errors are those of HTTP.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 _PATCHES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
 _WRITE = WriteOptions()
-# What belongs to an object's first life, and not to its next one.
+# Metadata that a recreated object does not inherit.
 _PAST = frozenset(
     {
         "creationTimestamp",
@@ -44,23 +44,23 @@ _PAST = frozenset(
 
 
 class InProcessApi:
-    """The verbs of a cluster, in process. On the server's thread only."""
+    """The verbs of a cluster, in process. Only for use on the server's thread."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def create(self, obj: Mapping[str, Any]) -> Json:
-        """Create an object; as stored. Without a namespace it is in ``default``."""
+        """Create an object and return it as stored. The default namespace is ``default``."""
         served = self._of_object(obj)
         namespace = self._namespace_of(served, obj)
         stored = create(self._cluster, served, namespace, _private(obj), _WRITE)
         return self._decoded(served, stored)
 
     def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
-        """Store many objects as they are, status and all; how many they were.
+        """Store many objects unchanged, including their status, and return their number.
 
-        Like a backup: they keep their uids and timestamps. JSON is the fastest to load.
-        Objects given as dicts must not be changed afterwards.
+        As from a backup, they keep their uids and timestamps. JSON bytes load fastest.
+        Objects passed as dicts must not be modified afterwards.
         """
         count = 0
         for given in objects:
@@ -69,7 +69,7 @@ class InProcessApi:
                 head = _read_head(given)
                 document = Document.from_body(given)
                 if b"\n" in given:
-                    # Bytes are kept as they are, and a line break would end a watch event.
+                    # Bytes are stored unchanged, and a line break would end a watch event.
                     document = Document.from_object(msgspec.json.decode(given))
             else:
                 head = given
@@ -80,7 +80,7 @@ class InProcessApi:
         return count
 
     def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
-        """Replace an object, or its status; as stored."""
+        """Replace an object, or its status, and return it as stored."""
         served = self._of_object(obj)
         namespace = self._namespace_of(served, obj)
         name = (obj.get("metadata") or {}).get("name", "")
@@ -99,7 +99,7 @@ class InProcessApi:
         kind: str = "merge",
         subresource: str = "",
     ) -> Json:
-        """Patch an object; ``kind`` is ``merge``, ``json`` or ``strategic``. As stored."""
+        """Patch an object and return it; ``kind`` is ``merge``, ``json`` or ``strategic``."""
         served = self._of_resource(gvr)
         stored = patch_object(
             self._cluster,
@@ -114,7 +114,7 @@ class InProcessApi:
         return self._decoded(served, stored)
 
     def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
-        """Merge-patch an object and give back nothing but its version: the cheapest change."""
+        """Merge-patch an object and only return its version, which is the fastest change."""
         served = self._of_resource(gvr)
         place = self._namespace(served, namespace)
         stored = patch_object(self._cluster, served, place, name, MERGE_PATCH, patch, _WRITE)
@@ -129,17 +129,17 @@ class InProcessApi:
         grace_period_seconds: int | None = None,
         propagation_policy: str = "",
     ) -> bool:
-        """Delete an object; whether it is gone. Finalizers may keep it, and pods their grace."""
+        """Delete an object. Return False if finalizers or a pod's grace period still keep it."""
         served = self._of_resource(gvr)
         options = DeleteOptions(grace=grace_period_seconds, propagation=propagation_policy)
         place = self._namespace(served, namespace)
         return delete(self._cluster, served, place, name, options).gone
 
     def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        """Delete an object at once and create it again: the same name, a new uid. As stored.
+        """Delete an object and create it again immediately, with a new uid. Return it as stored.
 
         Raises:
-            ConflictError: A finalizer keeps it.
+            ConflictError: A finalizer keeps the object.
         """
         served = self._of_resource(gvr)
         old = self.get(gvr, name, namespace)
@@ -149,10 +149,10 @@ class InProcessApi:
         return self.create({**old, "metadata": metadata})
 
     def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
-        """One object.
+        """Return one object.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The object does not exist.
         """
         served = self._of_resource(gvr)
         stored = find(self._cluster, served, self._namespace(served, namespace), name)
@@ -166,7 +166,7 @@ class InProcessApi:
         label_selector: LabelSelector | str = "",
         field_selector: FieldSelector | str = "",
     ) -> list[Json]:
-        """All objects, or those of one namespace or selection, by namespace and name."""
+        """Return the objects, of one namespace or selection if given, by namespace and name."""
         served = self._of_resource(gvr)
         if isinstance(label_selector, str):
             label_selector = LabelSelector.parse(label_selector)
@@ -210,7 +210,7 @@ class InProcessApi:
         return self._namespace(served, (obj.get("metadata") or {}).get("namespace", ""))
 
     def _namespace(self, served: ServedResource, namespace: str) -> str:
-        """As kubectl: what has no namespace is in ``default``."""
+        """Return the namespace; like kubectl, ``default`` if there is none."""
         return (namespace or "default") if served.namespaced else ""
 
 
@@ -228,10 +228,10 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 def _read_head(body: bytes) -> Json:
-    """What an object says of itself.
+    """Read the type and metadata of an object.
 
     Raises:
-        BadRequestError: It is no object.
+        BadRequestError: The body is not an object.
     """
     try:
         head = _HEAD.decode(body)
@@ -251,6 +251,6 @@ def _patch_type(kind: str) -> str:
 
 
 def _private(obj: Mapping[str, Any]) -> Json:
-    """A copy that the caller cannot change any more."""
+    """Return a copy that the caller cannot modify."""
     copied: Json = msgspec.json.decode(msgspec.json.encode(obj))
     return copied

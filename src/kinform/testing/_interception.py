@@ -1,8 +1,8 @@
-"""Where something may stand between the server and its client: requests, bytes, events, lists.
+"""Interception points between the server and its client: requests, bytes, events and lists.
 
-The server asks its ``Interference`` for one ``Exchange`` per request, and calls that at each
-of these places; ``NoInterference`` lets everything pass. Fault injection and the request log
-are built on nothing else.
+The server gets one ``Exchange`` per request from its ``Interference`` and calls it at each of
+these points; ``NoInterference`` changes nothing. Fault injection and the request log only use
+this interface.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from kinform.api import GVR
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What the server understood of a request, before it does anything about it.
+    """A request as parsed by the server, before it is handled.
 
     Attributes:
         method: The HTTP method.
         path: The path, decoded, without the query.
-        query: The query parameters; of a repeated one the first.
+        query: The query parameters; the first value of a repeated one.
         headers: The request's headers; look-ups ignore case.
         verb: ``get list watch create update patch delete deletecollection``, or empty
-            for a path that is no resource (``/version``).
-        gvr: The resource, or ``None`` for a path that is no resource.
+            if the path is not that of a resource (``/version``).
+        gvr: The resource, or ``None`` if the path is not that of a resource.
         namespace: The namespace in the path, or empty.
         name: The object's name in the path, or empty.
         subresource: ``status``, ``scale``, … or empty.
@@ -47,53 +47,53 @@ class Call:
 
 
 class Sink(Protocol):
-    """Where an answer goes: once ``start``, any number of ``write``, then ``finish`` or ``abort``.
+    """The target of a response: one ``start``, any number of ``write``, ``finish`` or ``abort``.
 
-    ``write`` returns when the network has room again, and that is all the back-pressure there is.
+    ``write`` returns when the network has capacity again; this is the only back-pressure.
     """
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        """Send the head. A ``Content-Length`` fixes the length; without one the body is chunked."""
+        """Send the head. Without a ``Content-Length`` in it, the body is chunked."""
         ...
 
     async def write(self, data: bytes) -> None: ...
 
     async def finish(self) -> None:
-        """End the answer cleanly."""
+        """End the response cleanly."""
         ...
 
     def abort(self) -> None:
-        """Cut the connection now, mid-answer; what was just written may be lost. Idempotent."""
+        """Close the connection immediately; recent writes may be lost. Idempotent."""
         ...
 
     def cut(self) -> None:
-        """Cut the connection mid-answer, once what was written has left. Idempotent."""
+        """Close the connection without ending the response, once all writes are sent. Idempotent."""
         ...
 
     def reset(self) -> None:
-        """Cut the connection with a TCP reset. Idempotent."""
+        """Close the connection with a TCP reset. Idempotent."""
         ...
 
 
 class EventEncoding(Protocol):
-    """How one watch writes its events."""
+    """The encoding of the events of one watch."""
 
     def event(self, type: bytes, json: bytes) -> bytes:
-        """An event with this object, ready to be sent."""
+        """Encode an event with this object."""
         ...
 
     def frame(self, content: bytes) -> bytes:
-        """Anything in place of an event, so that the next event can be told from it."""
+        """Frame any content in place of an event, so that the next event is still found."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WatchFrame:
-    """One event of a watch, as it will go out.
+    """One event of a watch, before it is sent.
 
     Attributes:
         type: ``ADDED MODIFIED DELETED BOOKMARK ERROR``.
-        object: The object's JSON, without a newline, whatever the watch sends.
+        object: The object's JSON, without a newline, for any format of the watch.
         final: Whether the stream ends after it, as it does after an ``ERROR``.
     """
 
@@ -110,13 +110,13 @@ FrameFilter = Callable[[WatchFrame], Iterable[WatchFrame]]
 
 @dataclass(frozen=True, slots=True)
 class ListAnswer:
-    """A list, as it will go out.
+    """A list, before it is sent.
 
     Attributes:
         kind: ``PodList``, ``PartialObjectMetadataList``, …
-        api_version: Of the list.
-        metadata: ``resourceVersion``, and if there is more ``continue`` and ``remainingItemCount``.
-        items: The items' JSON, made one by one as they are sent, whatever form is sent.
+        api_version: The API version of the list.
+        metadata: ``resourceVersion``; with more pages ``continue`` and ``remainingItemCount``.
+        items: The JSON of the items, produced one by one while sending, for any format.
     """
 
     kind: str
@@ -126,48 +126,48 @@ class ListAnswer:
 
 
 class Exchange(Protocol):
-    """What may happen to one request and its answer on the way."""
+    """The hooks for one request and its response."""
 
     @property
     def call(self) -> Call:
-        """The call to go on with: the one that came, or one with other parameters or headers."""
+        """The call to handle: the original one, or one with other parameters or headers."""
         ...
 
     def sink(self, sink: Sink) -> Sink:
-        """The sink that the answer goes to: the given one, or one around it. Asked for first."""
+        """Return the sink for the response: the given one, or a wrapper. Called first."""
         ...
 
     async def before(self, sink: Sink) -> bool:
-        """Answer in the server's place, or wait, or do nothing. True if an answer was given."""
+        """Respond in place of the server, wait, or do nothing. Return True after a response."""
         ...
 
     def authenticated(self, user: str) -> None:
-        """The server knows who is asking. Not called if it refuses to know."""
+        """Receive the authenticated user. Not called if authentication fails."""
         ...
 
     def frames(self) -> FrameFilter | None:
-        """What each event of this watch goes through, or ``None``, which is faster."""
+        """Return the filter for each event of this watch, or ``None``, which is faster."""
         ...
 
     def listing(self, answer: ListAnswer) -> ListAnswer:
-        """The list that is sent instead."""
+        """Return the list to send instead."""
         ...
 
     def end(self) -> None:
-        """The exchange is over, however it ended. Always called, once."""
+        """End the exchange, successful or not. Always called exactly once."""
         ...
 
 
 class Interference(Protocol):
-    """Who may stand in the way of requests."""
+    """Creates the hooks for each request."""
 
     def begin(self, call: Call) -> Exchange:
-        """Called once per request, as soon as it is understood and before anything is done."""
+        """Called once per request, after it is parsed and before it is handled."""
         ...
 
 
 class UntouchedExchange:
-    """Everything passes as it is."""
+    """Hooks that change nothing."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -192,7 +192,7 @@ class UntouchedExchange:
 
 
 class NoInterference:
-    """Nobody stands in the way."""
+    """Changes no request."""
 
     def begin(self, call: Call) -> Exchange:
         return UntouchedExchange(call)

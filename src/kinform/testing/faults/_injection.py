@@ -185,7 +185,7 @@ class Faults:
         return tuple(injection for injection in self._injections if injection.active)
 
     def begin(self, call: Call) -> FaultyExchange:
-        """Start an exchange with all faults that match, but only the first of those that respond."""
+        """Start an exchange with all matching faults, but only the first that responds."""
         if not self._injections:
             return FaultyExchange(call, (), ())
         names: list[str] = []
