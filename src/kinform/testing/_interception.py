@@ -67,7 +67,7 @@ class Sink(Protocol):
         ...
 
     def cut(self) -> None:
-        """Close the connection without ending the response, once all writes are sent. Idempotent."""
+        """Close the connection in mid-response, once all writes are sent. Idempotent."""
         ...
 
     def reset(self) -> None:

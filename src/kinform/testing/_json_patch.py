@@ -1,7 +1,7 @@
-"""RFC 6902: a list of operations and a document in, the changed document out.
+"""JSON patches (RFC 6902): applies a list of operations to a document.
 
-As the library that kube-apiserver uses reads it: ``replace`` of a member that is not there
-adds it, a negative array index counts from the end.
+It behaves like the library of kube-apiserver: ``replace`` adds a missing member, and a negative
+array index counts from the end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OPERATIONS = frozenset({"add", "remove", "replace", "move", "copy", "test"})
 
 
 def apply_json_patch(document: Any, operations: list[Any]) -> Any:
-    """A changed copy.
+    """Return a patched copy.
 
     Raises:
         BadRequestError: An operation is not an object.
@@ -76,7 +76,7 @@ _NO_DEFAULT = object()
 
 
 def _get(document: Any, where: list[str], *, missing: Any = _NO_DEFAULT) -> Any:
-    """The value at a pointer; ``missing`` stands for an absent last member."""
+    """Return the value at a pointer; ``missing`` is returned for an absent last member."""
     for position, step in enumerate(where):
         if isinstance(document, dict):
             if step not in document:

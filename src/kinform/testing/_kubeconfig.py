@@ -1,4 +1,4 @@
-"""An address, an authority and a token in; a kubeconfig file for kubectl and clients out."""
+"""Writes kubeconfig files for kubectl and clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTEXT = "kinform"
 
 
 def kubeconfig_document(*, url: str, ca_pem: bytes | None, token: str | None) -> dict[str, Any]:
-    """The file's content: one cluster, one user, one context, all called ``kinform``."""
+    """Return the content of the file: one cluster, user and context, all named ``kinform``."""
     cluster: dict[str, Any] = {"server": url}
     if ca_pem is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca_pem).decode()
@@ -31,18 +31,18 @@ def kubeconfig_document(*, url: str, ca_pem: bytes | None, token: str | None) ->
 
 
 def write_kubeconfig(path: Path, *, url: str, ca_pem: bytes | None, token: str | None) -> Path:
-    """Write it where only its owner can read it, replacing what was there in one step.
+    """Write the file atomically, readable only by its owner.
 
     Raises:
-        ConfigError: The file cannot be written, or holds somebody's own configuration.
+        ConfigError: The file cannot be written, or contains another configuration.
     """
-    # Imported here: a server that nobody asks for a kubeconfig does without YAML.
+    # Imported here, because a server without a kubeconfig does not need YAML.
     import yaml
 
     _refuse_to_replace_another(path)
     document = kubeconfig_document(url=url, ca_pem=ca_pem, token=token)
     text = yaml.safe_dump(document, sort_keys=False)
-    # Beside the target, so that the exchange is one rename and never leaves half a file.
+    # In the same folder, so that a rename replaces the target atomically.
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(draft, "w", encoding="utf-8", opener=_for_the_owner_only) as file:
@@ -56,13 +56,13 @@ def write_kubeconfig(path: Path, *, url: str, ca_pem: bytes | None, token: str |
 
 
 def _refuse_to_replace_another(path: Path) -> None:
-    """Whoever points us at ``~/.kube/config`` must not lose the way into their clusters."""
+    """Refuse to overwrite a user's own configuration, such as ``~/.kube/config``."""
     import yaml
 
     try:
         there = yaml.safe_load(path.read_text("utf-8"))
     except OSError:
-        return  # nothing is there, or nothing that can be replaced
+        return  # the file does not exist or cannot be read
     except (UnicodeDecodeError, yaml.YAMLError):
         there = "something else"
     ours = isinstance(there, dict) and [

@@ -1,4 +1,4 @@
-"""List options in; one page of a consistent list out, its items made while they are sent."""
+"""Lists objects: one page of a consistent list, with its items produced while sending."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kinform.testing._storage import Collection, Stored
 from kinform.testing._views import View
 
 _TOKEN_VERSION = "meta.k8s.io/v1"
-# A token for the rest of a list whose beginning is history: go on with whatever is newest.
+# In a token for the rest of an expired list: continue with the latest version.
 _INCONSISTENT = -1
 
 
@@ -31,10 +31,10 @@ class _Token(msgspec.Struct):
 
 
 def required_version(options: ListOptions) -> int:
-    """The version that the server must have reached to answer at all; 0 if any will do.
+    """Return the version that the server must have reached to respond; 0 for any.
 
     Raises:
-        BadRequestError: It is not a version.
+        BadRequestError: The version is invalid.
     """
     text = options.resource_version
     if not text:
@@ -50,12 +50,12 @@ def required_version(options: ListOptions) -> int:
 def list_objects(
     cluster: Cluster, served: ServedResource, namespace: str, options: ListOptions, view: View
 ) -> ListAnswer:
-    """A list, or one page of it.
+    """Return a list, or one page of it.
 
     Raises:
-        BadRequestError: The version or the token is none.
-        ExpiredError: The version, or the list that the token continues, is history.
-        ResourceVersionTooLargeError: There is no such version yet.
+        BadRequestError: The version or the token is invalid.
+        ExpiredError: The version, or the list that the token continues, is no longer available.
+        ResourceVersionTooLargeError: The version does not exist yet.
     """
     collection = cluster.collection(served)
     selection = Selection(collection, namespace, options)
@@ -79,7 +79,7 @@ def list_objects(
 def _candidates(
     cluster: Cluster, collection: Collection, selection: Selection, options: ListOptions
 ) -> tuple[int, list[Stored]]:
-    """The version to answer from, and what there was in it, before anything is selected."""
+    """Return the version to list at and its objects, before any selection."""
     current = cluster.storage.resource_version
     asked = required_version(options)
     if options.continue_token:
@@ -104,7 +104,7 @@ def _candidates(
 
 
 def _page(selection: Selection, found: list[Stored], limit: int) -> tuple[list[Stored], int]:
-    """Those that match, up to the limit, and how many are left that were not looked at."""
+    """Return the matches, up to the limit, and the number of objects not examined."""
     if selection.everything:
         chosen = found[:limit] if limit else found
         return chosen, len(found) - len(chosen)
@@ -118,16 +118,16 @@ def _page(selection: Selection, found: list[Stored], limit: int) -> tuple[list[S
 
 
 def encode_token(version: int, start: str) -> str:
-    """What a client gives back to get the next page."""
+    """Return the token with which a client requests the next page."""
     text = msgspec.json.encode(_Token(_TOKEN_VERSION, version, start))
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
 def decode_token(text: str) -> tuple[int, str]:
-    """The version and the key that a page begins with.
+    """Return the version of a list and the key that a page starts with.
 
     Raises:
-        BadRequestError: It is no token.
+        BadRequestError: The token is invalid.
     """
     try:
         padded = text + "=" * (-len(text) % 4)

@@ -1,7 +1,7 @@
-"""A port in, a protocol for everybody who connects out, until it is closed.
+"""A listening socket that creates a protocol for each connection, until it is closed.
 
-asyncio's own server forgets whoever it is letting in while it is closed: that connection stays
-open, and nobody ever reads it. Whoever knocks here is served, or sees the connection end.
+While it is closed, asyncio's own server loses connections that it is just accepting: they stay
+open, but are never read. This one serves every accepted connection, or closes it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from contextlib import suppress
 _log = logging.getLogger("kinform.testing")
 
 _BACKLOG = 128
-# How long a handshake may still take when the door is closed; on loopback it takes a millisecond.
+# How long a handshake may take after closing; on loopback it takes a millisecond.
 _HANDSHAKE_PATIENCE = 0.2
-# How long nobody is let in when the process has no more descriptors.
+# How long to stop accepting when the process has no more file descriptors.
 _PAUSE = 1.0
 
 
 class Listening:
-    """Listens from when it is made until ``close``, which belongs on the same loop.
+    """Listens from its creation until ``close``, which must be called on the same loop.
 
     Args:
-        protocol_factory: Makes what serves a connection.
+        protocol_factory: Creates the protocol of a connection.
         host: The address to listen on.
-        port: The port to listen on; 0 finds a free one.
-        context: How to speak TLS, if at all.
+        port: The port to listen on; 0 selects a free one.
+        context: The TLS context; ``None`` for plain connections.
 
     Attributes:
-        port: Where it listens.
+        port: The actual port.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
 
     def __init__(
@@ -75,20 +75,20 @@ class Listening:
         task.add_done_callback(self._coming_in.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
-        # A handshake that fails is the client's to complain about.
+        # The client reports a failed handshake.
         with suppress(OSError):
             await self._loop.connect_accepted_socket(
                 self._protocol_factory, connection, ssl=self._context
             )
 
     async def close(self) -> None:
-        """Let nobody in any more. Who is half in comes in, or sees the connection end."""
+        """Stop accepting. Connections in their handshake are completed or closed."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
         if self._coming_in:
-            # Not cancelled at once: asyncio closes no TLS connection that has not begun to talk.
+            # Not cancelled yet: asyncio does not close TLS connections before their handshake.
             _, late = await asyncio.wait(self._coming_in, timeout=_HANDSHAKE_PATIENCE)
             for task in late:
                 task.cancel()

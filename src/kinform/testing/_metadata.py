@@ -1,4 +1,4 @@
-"""Object metadata in; metadata that the server accepts, or what is wrong with it, out."""
+"""Validates and completes the metadata of objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinform.testing._status import Problem
 
 Json = dict[str, Any]
 
-# No vowels and nothing that looks like something else: generated names spell no words.
+# No vowels or ambiguous characters, so that generated names do not form words.
 _SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _NAME_LIMIT = 63
@@ -49,7 +49,7 @@ _LABEL_VALUE_RULE = (
     f"or '12345', regex used for validation is '{_LABEL_VALUE}')"
 )
 
-# What a client may say of an object; the rest of metadata is the server's, or nobody's.
+# The members that a client may set; the server sets the others, or they are dropped.
 _ACCEPTED = frozenset(
     {
         "name",
@@ -71,7 +71,7 @@ _ACCEPTED = frozenset(
 
 
 class _Typed(msgspec.Struct):
-    """Types that the members of metadata must have."""
+    """The types of the members of metadata."""
 
     name: str | None = None
     generateName: str | None = None  # noqa: N815 - the name on the wire
@@ -86,10 +86,10 @@ class _Typed(msgspec.Struct):
 
 
 def accepted(metadata: object) -> Json:
-    """What the server takes from metadata: known members that are not empty.
+    """Return the metadata that the server accepts: known members that are not empty.
 
     Raises:
-        BadRequestError: It is no object, or a member has the wrong type.
+        BadRequestError: The metadata is not an object, or a member has the wrong type.
     """
     if metadata is None:
         return {}
@@ -97,7 +97,7 @@ def accepted(metadata: object) -> Json:
         msgspec.convert(metadata, _Typed)
     except msgspec.ValidationError as error:
         raise _status.bad_request(f"json: cannot unmarshal ObjectMeta: {error}") from error
-    assert isinstance(metadata, dict)  # or it would not have been converted
+    assert isinstance(metadata, dict)  # guaranteed by the conversion
     taken = {
         key: value
         for key, value in metadata.items()
@@ -105,19 +105,19 @@ def accepted(metadata: object) -> Json:
     }
     fields = taken.get("managedFields")
     if fields is not None and not isinstance(fields, msgspec.Raw):
-        # Kept as bytes from here on: they are large, and nobody here reads them.
+        # Kept as bytes from here on, because they are large and never read here.
         taken["managedFields"] = msgspec.Raw(msgspec.json.encode(fields))
     return taken
 
 
 def generate_name(base: str) -> str:
-    """A name that begins with ``base``, cut if need be, and ends with five random characters."""
+    """Return ``base``, truncated if necessary, with five random characters appended."""
     suffix = "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
     return base[: _NAME_LIMIT - _SUFFIX_LENGTH] + suffix
 
 
 def name_problems(served: ServedResource, metadata: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with an object's name; ``generateName`` counts if there is no name."""
+    """Return the problems of an object's name, or of ``generateName`` if it has no name."""
     name = metadata.get("name", "")
     if not name:
         return [_status.required("metadata.name", "name or generateName is required")]
@@ -129,7 +129,7 @@ def name_problems(served: ServedResource, metadata: Mapping[str, Any]) -> list[P
 def problems_of(
     served: ServedResource, metadata: Mapping[str, Any], was: Mapping[str, Any] | None = None
 ) -> list[Problem]:
-    """What is wrong with the rest of metadata, of what is not as it was."""
+    """Return the problems of all other metadata that changed."""
     problems: list[Problem] = []
     for member, check in _CHECKS.items():
         value: Any = metadata.get(member)

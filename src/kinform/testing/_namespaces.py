@@ -1,6 +1,6 @@
-"""Namespaces: what they are born with, and how they go with everything in them.
+"""Namespaces: their initial state, and their deletion with all their objects.
 
-Does what a namespace controller does, a moment after the deletion was answered.
+It does the work of a namespace controller, shortly after the response to a deletion.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NamespaceController:
         cluster.on_removal(self._after_removal)
 
     def create_first_ones(self) -> None:
-        """What is there on every cluster."""
+        """Create the objects that exist in every cluster."""
         for name in _AT_BIRTH:
             create(self._cluster, self._served, "", {"metadata": {"name": name}}, WriteOptions())
         services = self._cluster.registry.find("", "v1", "services")
@@ -46,7 +46,7 @@ class NamespaceController:
         metadata = new.metadata
         metadata["labels"] = {**metadata.get("labels", {}), _NAME_LABEL: metadata.get("name", "")}
         if old is not None:
-            # Only PUT to /finalize says which finalizers are left.
+            # Only PUT to /finalize changes the finalizers.
             spec = old.read("spec") or {}
             new.edit("spec")["finalizers"] = spec.get("finalizers", [])
         return []
@@ -59,7 +59,7 @@ class NamespaceController:
             self._cluster.later(lambda: self._empty(stored.key))
 
     def _empty(self, namespace: str) -> None:
-        """Delete everything in it. What finalizers keep is waited for."""
+        """Delete all objects of a namespace, respecting finalizers."""
         for served in list(self._cluster.registry.everything()):
             if not served.namespaced or "delete" not in served.verbs:
                 continue
@@ -67,7 +67,7 @@ class NamespaceController:
             for stored in collection.select(f"{namespace}/"):
                 if stored.key in collection.objects:
                     name = stored.key.partition("/")[2]
-                    # There is no kubelet to wait for.
+                    # No kubelet would end the grace period.
                     options = DeleteOptions(grace=0, propagation="Background")
                     delete(self._cluster, served, namespace, name, options)
         self._remove_if_empty(namespace)
@@ -90,7 +90,7 @@ class NamespaceController:
 def finalized(
     cluster: Cluster, served: ServedResource, stored: Stored, finalizers: list[Any]
 ) -> Document:
-    """A namespace with these finalizers; one that is being deleted and has none is removed."""
+    """Set the finalizers of a namespace; remove it if it is being deleted and has none."""
     document = stored.document()
     spec = document.edit("spec")
     spec["finalizers"] = finalizers

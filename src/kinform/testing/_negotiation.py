@@ -1,4 +1,4 @@
-"""An Accept header in; the form of the answer out, or 406."""
+"""Content negotiation: selects the format of a response from an Accept header."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How to answer. ``kind`` and ``version`` are set if metadata only was asked for."""
+    """The format of a response. ``kind`` and ``version`` are set for metadata-only requests."""
 
     media_type: str = JSON
     kind: str = ""
@@ -34,7 +34,7 @@ class Form:
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The alternatives, best first; of those that are as good, those that name a type."""
+    """Return the alternatives, best first; among equals, those that name a type first."""
     clauses = []
     for part in header.split(","):
         media_type, *rest = (piece.strip() for piece in part.split(";"))
@@ -49,12 +49,12 @@ def parse_accept(header: str) -> list[Clause]:
 
 
 def negotiate(header: str, *, custom: bool, watch: bool = False) -> Form:
-    """The first form that this server has, of those that the client can read.
+    """Return the first format accepted by the client that the server supports.
 
-    Of a custom resource there is no protobuf, but of its metadata.
+    Custom resources have no protobuf form, except for their metadata.
 
     Raises:
-        NotAcceptableError: It has none of them.
+        NotAcceptableError: The server supports none of them.
     """
     clauses = parse_accept(header)
     if not clauses:
@@ -74,7 +74,7 @@ def negotiate(header: str, *, custom: bool, watch: bool = False) -> Form:
 
 
 def check_form(form: Form, *, listing: bool, kind: str) -> None:
-    """Refuse the metadata of a list for a single object, and the other way round."""
+    """Refuse list metadata for a single object, and vice versa."""
     if form.kind == "PartialObjectMetadataList" and not listing:
         raise _status.not_acceptable(
             f"you requested {form.kind}, but the requested object is not a list (*{kind})"
@@ -86,7 +86,7 @@ def check_form(form: Form, *, listing: bool, kind: str) -> None:
 
 
 def form_of_errors(header: str) -> str:
-    """The media type of a ``Status`` that refuses a request: of any request, whatever it is for."""
+    """Return the media type of a ``Status`` with an error, for any request."""
     for clause in parse_accept(header):
         if clause.media_type in (JSON, YAML, PROTOBUF) and "as" not in clause.parameters:
             return clause.media_type

@@ -1,4 +1,4 @@
-"""Query parameters and option bodies in; validated options out, or the server's own complaint."""
+"""Parses and validates query parameters and option bodies, with the errors of the server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinform.testing._resources import ServedResource
 from kinform.testing._selector_complaints import label_selector_complaint
 from kinform.testing._status import Problem, Resource
 
-# Every parameter by name, with all the values it was given.
+# All values of each parameter, by name.
 Query = Mapping[str, Sequence[str]]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -29,7 +29,7 @@ _MAX_MANAGER = 128
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What to list or watch, as the server understood it."""
+    """The parsed options of a list or watch."""
 
     labels: LabelSelector = field(default_factory=LabelSelector)
     fields: FieldSelector = field(default_factory=FieldSelector)
@@ -44,20 +44,20 @@ class ListOptions:
 
     @property
     def selects(self) -> bool:
-        """Whether it asks for anything less than everything."""
+        """Whether the options select less than all objects."""
         return bool(self.labels) or bool(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to create, update or patch."""
+    """The options of a create, update or patch."""
 
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete. ``propagation`` is empty if nothing was asked for."""
+    """The options of a deletion. ``propagation`` is empty if not given."""
 
     dry_run: bool = False
     grace: int | None = None
@@ -69,10 +69,10 @@ class DeleteOptions:
 def parse_list_options(
     query: Query, served: ServedResource, *, watch_list: bool, name: str = ""
 ) -> ListOptions:
-    """For a list, a watch, or the selection of a collection to delete.
+    """Parse the options of a list, a watch, or the deletion of a collection.
 
     Raises:
-        BadRequestError: A number or a selector cannot be read, or a field not selected by.
+        BadRequestError: A number or selector is malformed, or a field is not selectable.
         InvalidError: Parameters contradict each other.
     """
     options = ListOptions(
@@ -99,10 +99,10 @@ def parse_list_options(
 
 
 def parse_write_options(query: Query, kind: str) -> WriteOptions:
-    """``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
+    """Parse the options; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
 
     Raises:
-        InvalidError: A parameter has a value that it cannot have.
+        InvalidError: A parameter has an invalid value.
     """
     dry_run = list(query.get("dryRun", ()))
     problems = _dry_run_problems(dry_run)
@@ -147,11 +147,11 @@ class _DeleteBody(msgspec.Struct):
 
 
 def parse_delete_options(query: Query, body: bytes, content_type: str) -> DeleteOptions:
-    """From the body if there is one, else from the query, as the server does.
+    """Parse the options from the body if there is one, otherwise from the query.
 
     Raises:
-        BadRequestError: The body is no DeleteOptions, or a number cannot be read.
-        InvalidError: A value is one that it cannot have.
+        BadRequestError: The body is not a DeleteOptions, or a number is malformed.
+        InvalidError: A value is invalid.
     """
     given = _delete_body(body, content_type) if body else _delete_query(query)
     problems: list[Problem] = []
@@ -213,7 +213,7 @@ def _delete_query(query: Query) -> _DeleteBody:
 
 
 def _with_defaults(options: ListOptions, *, watch_list: bool) -> ListOptions:
-    """A watch that starts from nothing is a streaming list, on a server that has those."""
+    """Make a watch without a version a streaming list, if the server supports those."""
     if not watch_list or not options.watch:
         return options
     if options.initial_events is not None or options.match:
@@ -290,7 +290,7 @@ def _integer(query: Query, name: str) -> int | None:
 
 
 def _flag(query: Query, name: str) -> bool | None:
-    """Everything but ``false`` and ``0`` is true, even nonsense."""
+    """Return False for ``false`` and ``0``, and True for any other value."""
     values: Any = query.get(name)
     if not values:
         return None
@@ -328,5 +328,5 @@ def _fields_of(text: str, served: ServedResource) -> FieldSelector:
 
 
 def _has_namespace_field(served: ServedResource) -> bool:
-    """Cluster-wide kinds with fields of their own leave the namespace out."""
+    """Whether the namespace is selectable: not for cluster-wide kinds with their own fields."""
     return served.namespaced or not served.selectable

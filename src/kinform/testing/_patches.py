@@ -1,4 +1,4 @@
-"""A patch body and an object in; the patched object, stored, out."""
+"""Patches stored objects."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SUPPORTED = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
 def decode_patch(body: bytes, content_type: str, served: ServedResource) -> tuple[str, Any]:
-    """The kind of a patch, and what it says.
+    """Return the type of a patch and its content.
 
     Raises:
-        UnsupportedMediaTypeError: It is a kind that this resource does not take.
-        BadRequestError: It is malformed.
+        UnsupportedMediaTypeError: The resource does not support this type of patch.
+        BadRequestError: The patch is malformed.
     """
     kind = media_type(content_type)
     if kind == APPLY_PATCH:
@@ -79,9 +79,9 @@ def patch_object(
     """Patch an object, or its status.
 
     Raises:
-        NotFoundError: There is no such object.
-        ConflictError: The patch names a version that is not the newest.
-        InvalidError: The patch does not apply, or its result is not one that the server takes.
+        NotFoundError: The object does not exist.
+        ConflictError: The patch has a version that is not the latest.
+        InvalidError: The patch does not apply, or its result is invalid.
     """
     old = find(cluster, served, namespace, name)
     before = old.document()
@@ -103,7 +103,7 @@ def patch_object(
 
 
 def merge_patch(current: Any, patch: Any) -> Any:
-    """RFC 7386. Neither is changed; what the patch does not touch is shared."""
+    """Return the merged value (RFC 7386). Inputs are not modified; unpatched parts are shared."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(current) if isinstance(current, dict) else {}
@@ -116,7 +116,7 @@ def merge_patch(current: Any, patch: Any) -> Any:
 
 
 def patch_value(kind: str, current: Json, patch: Any) -> Json:
-    """Apply a patch of any kind to a small object, such as a Scale."""
+    """Apply a patch of any type to a small object, such as a Scale."""
     if kind == JSON_PATCH:
         patched = apply_json_patch(current, patch)
     elif kind == STRATEGIC_PATCH:
@@ -134,7 +134,7 @@ def _patch_section(document: Document, section: str, value: Any, merge: Any) -> 
     elif isinstance(value, dict):
         document.set(section, merge(document.read(section), value))
     elif isinstance(value, list):
-        # Merged under its own name, so that lists at the top level find their merge keys.
+        # Merged under its name, because top-level lists need it to find their merge keys.
         whole = merge({section: document.read(section)}, {section: value})
         document.set(section, whole[section])
     else:
@@ -153,7 +153,7 @@ def _json_patched(served: ServedResource, document: Document, patch: list[Any]) 
         patched = without_nulls(patched)
     result = Document.from_object(patched)
     for section in document.sections:
-        # Bytes that the patch did not touch are kept as they are.
+        # Keep the bytes that the patch did not change.
         if section in result and result.same(document, [section]):
             result.take(section, document)
     return result

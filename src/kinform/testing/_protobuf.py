@@ -1,6 +1,6 @@
-"""Objects as the JSON that the server keeps in; the same as protobuf out, and the other way round.
+"""Translates objects between stored JSON and protobuf.
 
-Loaded with the first request that speaks protobuf: most tests never send one.
+Imported with the first protobuf request, because most tests never send one.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Json = dict[str, Any]
 
 _STATUS = GVK("", "v1", "Status")
 _DELETE_OPTIONS = GVK("", "v1", "DeleteOptions")
-# How much of what was translated is kept: what one watch is sent, all others are sent, too.
+# Size of the cache: an object sent to one watch is usually sent to all others.
 _KEPT = 64 * 1024 * 1024
-# Says that metadata follow, and how many bytes of them, and then ends.
+# Announces metadata with a length, but ends before it.
 _BROKEN = b"\x0a\x7f\x0a\x06broken"
 
 
 class Translations:
-    """Turns JSON into messages, each only once while many ask for it. One per server."""
+    """Translates JSON to messages, and caches them for repeated requests. One per server."""
 
     def __init__(self, limit: int = _KEPT) -> None:
         self._kept: OrderedDict[tuple[bytes, GVK], bytes] = OrderedDict()
         self._room = limit
 
     def message(self, json: bytes, gvk: GVK) -> bytes:
-        """The message for an object of this kind. What is no JSON becomes what is no message.
+        """Return the message for an object of this kind. Invalid JSON gives an invalid message.
 
         Raises:
-            ServerError: A value is of another type than this kind has there.
+            ServerError: A value has the wrong type for its field.
         """
         key = (json, gvk)
         made = self._kept.get(key)
@@ -65,10 +65,10 @@ class Translations:
         return made
 
     def wrapped(self, json: bytes, otherwise: tuple[str, str]) -> bytes:
-        """An object that says its kind, in its envelope; ``otherwise`` is its kind if it does not.
+        """Return an object in its envelope; ``otherwise`` is the kind if the object has none.
 
         Raises:
-            ServerError: A value is of another type than this kind has there.
+            ServerError: A value has the wrong type for its field.
         """
         said = _type_of(json)
         api_version, kind = said if said is not None else otherwise
@@ -77,7 +77,7 @@ class Translations:
 
 
 class ProtobufEncoding:
-    """Protobuf, as Kubernetes wraps it. Objects that do not say their kind are of the given one."""
+    """Protobuf in the Kubernetes envelope. Objects without a kind have the given one."""
 
     content_type = PROTOBUF
     watch_type = f"{PROTOBUF};stream=watch"
@@ -99,7 +99,7 @@ class ProtobufEncoding:
         gvk = GVK.of(answer.api_version, answer.kind.removesuffix("List"))
         items = [self._translations.message(item, gvk) for item in answer.items]
         metadata = answer.metadata
-        # Its length comes first, so it is made as a whole.
+        # Encoded as a whole, because its length comes first.
         raw = join_list(
             metadata.get("resourceVersion", ""),
             metadata.get("continue", ""),
@@ -145,30 +145,30 @@ def _encode(json: bytes, gvk: GVK) -> bytes:
 
 
 def _codec_of(gvk: GVK) -> ProtobufCodec | None:
-    # v1beta1 of it, which some still ask for, is the same message.
+    # Some clients still request v1beta1 of it, which is the same message.
     return codec_for(METADATA if gvk.kind == METADATA.kind else gvk)
 
 
 def json_of(body: bytes) -> bytes:
-    """A body in its envelope as JSON, with its kind.
+    """Return a body in its envelope as JSON, with its kind.
 
     Raises:
-        DecodeError: It is none, or of a kind that nobody knows.
+        DecodeError: The body is invalid, or its kind is unknown.
     """
     found = unwrap(body)
     return msgspec.json.encode(tree_of(found, _gvk_of(found, _STATUS)))
 
 
 def protobuf_of(json: bytes) -> bytes:
-    """The inverse of ``json_of``."""
+    """Return the protobuf of a JSON body; the inverse of ``json_of``."""
     return Translations(limit=0).wrapped(json, ("", ""))
 
 
 def read_object(body: bytes, expected: GVK) -> Json:
-    """An object that was sent; it is of the kind it says, or else of the expected one.
+    """Decode a client's object; it has the expected kind if it does not name its own.
 
     Raises:
-        BadRequestError: It does not decode, or nobody knows its kind.
+        BadRequestError: The body does not decode, or its kind is unknown.
     """
     try:
         found = unwrap(body) if body else None
@@ -187,14 +187,14 @@ def read_object(body: bytes, expected: GVK) -> Json:
 
 
 def read_delete_options(body: bytes) -> Json:
-    """How to delete, with the kind that it says it is, which may be another one.
+    """Decode delete options, with the kind they name, which may be a wrong one.
 
     Raises:
-        BadRequestError: It does not decode.
+        BadRequestError: The body does not decode.
     """
     try:
         found = unwrap(body)
-        # They are said to be of any group, and are the same in all.
+        # Clients send them with any group; they are the same in all.
         if found.kind in ("", _DELETE_OPTIONS.kind):
             return tree_of(found, _DELETE_OPTIONS)
     except DecodeError as error:
@@ -203,10 +203,10 @@ def read_delete_options(body: bytes) -> Json:
 
 
 def tree_of(found: Body, gvk: GVK) -> Json:
-    """What is in a body, with its kind, and without what Go's JSON has as null.
+    """Decode a body, with its kind, and without the members that are null in Go's JSON.
 
     Raises:
-        DecodeError: It does not decode, or nobody knows its kind.
+        DecodeError: The body does not decode, or its kind is unknown.
     """
     codec = _codec_of(gvk)
     if codec is None:

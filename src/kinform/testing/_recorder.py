@@ -1,4 +1,4 @@
-"""Exchanges in, a line in the request log per exchange out. Faults are asked on the way."""
+"""Records each exchange in the request log, and passes it on to the faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
 from kinform.testing._request_log import ReceivedRequest, RequestLog
 from kinform.testing.faults import Faults, FaultyExchange, SinkAround
 
-# A closed list: what is not on it, and so every kind of credential, is never kept.
+# An allowlist, so that credentials are never kept.
 _HEADERS_KEPT = frozenset(
     {
         "accept",
@@ -24,7 +24,7 @@ _HEADERS_KEPT = frozenset(
 
 
 class Recorder:
-    """The interference of a server with a log: passes all on to the faults, and writes it down."""
+    """Passes all requests of a server on to the faults, and records them in the log."""
 
     def __init__(self, log: RequestLog, faults: Faults) -> None:
         self._log = log
@@ -51,7 +51,7 @@ class Recorder:
 
 
 class RecordedExchange:
-    """One exchange, written down as it happens."""
+    """One exchange, recorded while it happens."""
 
     def __init__(self, request: ReceivedRequest, exchange: FaultyExchange, log: RequestLog) -> None:
         self.call = exchange.call
@@ -61,7 +61,7 @@ class RecordedExchange:
         self._began = time.monotonic()
 
     def sink(self, sink: Sink) -> Sink:
-        # Nearest to the network, so that what is counted is what goes out.
+        # Closest to the network, to count the bytes that are actually sent.
         return self._exchange.sink(_CountingSink(sink, self._request, self._log))
 
     async def before(self, sink: Sink) -> bool:

@@ -1,4 +1,4 @@
-"""The shape of the built-in resource table: rows of plain names and flags."""
+"""The row types of the table of built-in resources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PRE_RELEASE = re.compile(r"v\d+(alpha|beta)\d+")
 
 
 class SubresourceRow(NamedTuple):
-    """One subresource. ``group`` and ``version`` are empty where they are its parent's."""
+    """One subresource. ``group`` and ``version`` are empty if they are those of the parent."""
 
     name: str
     kind: str
@@ -19,7 +19,7 @@ class SubresourceRow(NamedTuple):
 
 
 class ResourceRow(NamedTuple):
-    """One resource of one group-version. The hash is empty where the server gives none."""
+    """One resource of one group-version. The hash is empty if the server has none."""
 
     group: str
     version: str
@@ -35,5 +35,5 @@ class ResourceRow(NamedTuple):
 
     @property
     def enabled_by_default(self) -> bool:
-        """Whether a server has it without being told: alpha and beta it must be told."""
+        """Whether a server enables it by default, which excludes alpha and beta versions."""
         return _PRE_RELEASE.fullmatch(self.version) is None

@@ -1,7 +1,7 @@
-"""The table of built-in resources and the CRDs in; what is served, by URL and by kind, out.
+"""The registry of served resources, built-in and custom, by URL and by kind.
 
-Rows of the table (``_generated_resources.RESOURCES``) are in the order of aggregated
-discovery: the core group first, then the other groups in theirs, versions by preference.
+The rows of the table (``_generated_resources.RESOURCES``) are in the order of aggregated
+discovery: the core group, then the other groups; versions by preference.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kinform.testing._resource_table import ResourceRow
 from kinform.testing._status import Resource
 from kinform.testing._traits import Traits
 
-# Kinds that several groups serve from the same objects.
+# Resources that several groups serve from the same objects.
 _SHARED_STORAGE = {("events.k8s.io", "events"): ("", "events")}
 
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """One subresource; ``gvk`` is the kind it answers with."""
+    """One subresource; ``gvk`` is the kind of its responses."""
 
     name: str
     gvk: GVK
@@ -32,7 +32,7 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where the scale subresource finds its numbers: paths into the object."""
+    """The paths in an object that the scale subresource uses."""
 
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
@@ -41,14 +41,14 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class StoredKind:
-    """How the objects of a resource lie in storage, whichever version they are asked for in.
+    """How the objects of a resource are stored, for all of its served versions.
 
     Attributes:
-        resource: The group and plural that they are kept under, and that a Status names.
-        gvk: The version that they are written in.
-        namespaced: Whether they live in namespaces.
+        resource: The group and plural in storage, as named in a Status.
+        gvk: The storage version.
+        namespaced: Whether the objects belong to namespaces.
         custom: Whether they are custom resources, which the server writes with sorted keys.
-        fields: What they can be selected by, besides name and namespace.
+        fields: The selectable fields, besides name and namespace.
     """
 
     resource: Resource
@@ -60,7 +60,7 @@ class StoredKind:
 
 @dataclass(frozen=True, slots=True)
 class ServedResource:
-    """One resource of one version, as clients see it."""
+    """One resource of one version, as served to clients."""
 
     gvr: GVR
     kind: str
@@ -94,22 +94,22 @@ class ServedResource:
 
     @property
     def named(self) -> Resource:
-        """What a Status calls the resource."""
+        """The name of the resource in a Status."""
         return Resource(self.gvr.group, self.gvr.resource)
 
     @property
     def named_kind(self) -> Resource:
-        """What a Status calls the kind."""
+        """The name of the kind in a Status."""
         return Resource(self.gvr.group, self.kind)
 
     @property
     def splits_status(self) -> bool:
-        """Whether status and the rest are written through different doors."""
+        """Whether the status is only written through its own subresource."""
         return "status" in self.subresources
 
 
 class Registry:
-    """Everything that is served now. ``revision`` changes with it."""
+    """All resources that are currently served. ``revision`` changes with them."""
 
     def __init__(self, rows: Iterable[ResourceRow] = RESOURCES) -> None:
         self.revision = 0
@@ -128,11 +128,11 @@ class Registry:
         return self._resources.get((group, version, resource))
 
     def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
-        """The resource whose objects have this kind, if they can be stored at all."""
+        """Return the resource whose objects have this kind, if it can be stored."""
         return self._kinds.get((group, version, kind))
 
     def groups(self) -> dict[str, list[str]]:
-        """Groups in the order of discovery, each with its versions by preference."""
+        """Return the groups in discovery order, each with its versions by preference."""
         groups = {group: list(versions) for group, versions in self._built_in_groups.items()}
         for group in sorted(self._custom_groups):
             served = groups.setdefault(group, [])
@@ -140,7 +140,7 @@ class Registry:
         return groups
 
     def resources(self, group: str, version: str) -> Iterator[ServedResource]:
-        """The resources of one group-version, in the order of discovery."""
+        """Return the resources of one group-version, in discovery order."""
         for (of_group, of_version, _), served in self._resources.items():
             if (of_group, of_version) == (group, version):
                 yield served
@@ -154,7 +154,7 @@ class Registry:
     def replace_custom(
         self, resources: Iterable[ServedResource], groups: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Serve exactly these custom resources from now on."""
+        """Replace all custom resources with these."""
         for served in [old for old in self._resources.values() if old.custom]:
             key = (served.gvr.group, served.gvr.version)
             del self._resources[(*key, served.gvr.resource)]

@@ -1,6 +1,6 @@
-"""Questions about identity and rights in, answers out. Nothing of it is stored.
+"""Answers review requests about identity and permissions, which are not stored.
 
-Everybody with a name may do everything, so every question about rights is answered yes.
+Authenticated users may do everything, so all permissions are granted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kinform.testing._resources import ServedResource
 
 Json = dict[str, Any]
 
-# What anybody's rights are.
+# The permissions of every user.
 _ALL_RULES: Json = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -21,14 +21,14 @@ _ALL_RULES: Json = {
 
 
 def is_review(served: ServedResource) -> bool:
-    """Whether objects of a resource are questions: they can be asked, and not be found again."""
+    """Whether a resource is a review, which can be created but not read again."""
     return served.kind.endswith("Review") and served.verbs == ("create",)
 
 
 def review(
     served: ServedResource, question: Json, user: str, identify: Callable[[str], str | None]
 ) -> Json:
-    """The question with its answer. ``identify`` finds the user of a token."""
+    """Return the review with its result. ``identify`` returns the user of a token."""
     match served.kind:
         case "SelfSubjectReview":
             status: Json = {"userInfo": _user_info(user)}

@@ -1,4 +1,4 @@
-"""A method and a path in; which verb on which resource they mean out, or that they mean none."""
+"""Routes requests: finds the verb and the resource for a method and a path."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kinform.testing._resources import Registry, ServedResource
 _OBJECT_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _SUBRESOURCE_VERBS = {**_OBJECT_VERBS, "POST": "create"}
 _COLLECTION_VERBS = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
-# Below a namespace these are its own subresources; anything else is a resource in it.
+# Below a namespace, these are its own subresources; all others are resources in it.
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
 class PageNotFoundError(Exception):
-    """The path leads nowhere: the bare 404 of a web server, not the answer of an API."""
+    """The path does not exist: the plain 404 of a web server, not an API error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a request leads. ``refusal`` is why it cannot be followed, if it cannot."""
+    """The target of a request. ``refusal`` is the error if it cannot be served."""
 
     verb: str = ""
     gvr: GVR | None = None
@@ -35,7 +35,7 @@ class Location:
 
 
 def locate(registry: Registry, method: str, raw_path: str, *, watch: bool) -> Location:
-    """``raw_path`` is the path as it was sent; its segments are decoded one by one."""
+    """Return the target of a request; ``raw_path`` is decoded segment by segment."""
     segments = [unquote(segment) for segment in raw_path.strip("/").split("/")]
     if segments[0] == "api" and len(segments) > 2:
         group, version, rest = "", segments[1], segments[2:]
@@ -79,7 +79,7 @@ def _verb(method: str, where: Location, *, watch: bool) -> str:
 
 def _refusal(registry: Registry, method: str, where: Location) -> Exception | None:
     served, gvr = where.served, where.gvr
-    assert gvr is not None  # asked only for what can be a resource
+    assert gvr is not None  # only called for resources
     if served is None:
         return _unknown(registry, gvr.group)
     named_elsewhere = bool(where.name) and served.namespaced and not where.namespace
@@ -88,7 +88,7 @@ def _refusal(registry: Registry, method: str, where: Location) -> Exception | No
     if where.subresource:
         return _subresource_refusal(served, where)
     if served.namespaced and not where.namespace and where.verb not in ("list", "watch"):
-        # Across all namespaces one can only look.
+        # Across all namespaces, only list and watch are allowed.
         unknown = served.custom and method == "POST"
         return PageNotFoundError() if unknown else _status.method_not_allowed()
     if served.custom and method == "PATCH" and not where.name:
@@ -109,7 +109,7 @@ def _subresource_refusal(served: ServedResource, where: Location) -> Exception |
 
 
 def _unknown(registry: Registry, group: str) -> Exception:
-    """Built-in groups answer themselves; a group that nobody defined is no page."""
+    """Return the error for an unknown resource; undefined groups get a plain 404."""
     if group in registry.groups() and not registry.serves_custom_group(group):
         return _status.no_such_resource()
     return PageNotFoundError()

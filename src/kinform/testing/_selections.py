@@ -1,4 +1,4 @@
-"""List options in; which objects they mean, and what a change means to someone watching, out."""
+"""Selects the objects of a list or watch, and translates changes to watch events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kinform.testing._views import with_version
 
 
 class Selection:
-    """The objects of a collection that a list or watch is about."""
+    """The objects of a collection that a list or watch selects."""
 
     def __init__(self, collection: Collection, namespace: str, options: ListOptions) -> None:
         self._collection = collection
@@ -29,9 +29,9 @@ class Selection:
         )
 
     def event(self, change: Change) -> tuple[bytes, Stored] | None:
-        """The type of event that a change is to the watcher, and its object; ``None`` if no event.
+        """Return the event type of a change and its object; ``None`` if there is no event.
 
-        An object that comes into the selection is added, one that leaves it is deleted.
+        An object that enters the selection is added, one that leaves it is deleted.
         """
         new, old = change.new, change.old
         if self.everything:

@@ -1,7 +1,7 @@
-"""A label selector that cannot be read in; what kube-apiserver says of it out.
+"""The error messages of kube-apiserver for invalid label selectors.
 
-Only asked once it is known that the selector is wrong: it follows the server's parser up to
-the first complaint.
+It is only used for selectors that are known to be invalid, and follows the server's parser up
+to the first error.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 
 class _ComplaintError(Exception):
-    """The first thing that is wrong."""
+    """The first error in a selector."""
 
 
 def label_selector_complaint(text: str, error: SelectorError) -> str:
-    """The server's words for ``error``, which is why ``text`` is no label selector."""
+    """Return the server's message for ``error``, with which ``text`` failed to parse."""
     try:
         _Reader(text).read()
     except _ComplaintError as complaint:
         return str(complaint)
-    # The grammar is right, so a key or a value is wrong.
+    # The syntax is valid, so a key or a value is not.
     return f"unable to parse requirement: {error}"
 
 

@@ -1,7 +1,7 @@
-"""What went wrong in; the error a caller catches and the Status a client reads out.
+"""Creates the errors of the server, as exceptions and as Status bodies.
 
-Every refusal of the server is made here, with the message, reason, causes and details
-that kube-apiserver gives, because clients match on all of them.
+All errors are created here, with the message, reason, causes and details of kube-apiserver,
+because clients match on all of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kinform.errors import (
     UnsupportedMediaTypeError,
 )
 
-# kube-apiserver leaves `details` out of these, and sends it, empty if need be, with the rest.
+# kube-apiserver omits `details` for these; all others have it, even if it is empty.
 _WITHOUT_DETAILS = frozenset({400, 401, 410, 500})
 _EXPIRED = {
     "list": "The resourceVersion for the provided list is too old.",
@@ -46,7 +46,7 @@ _EXPIRED = {
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What a Status calls a resource, or a kind: ``deployments.apps``, ``Scale.autoscaling``."""
+    """A resource or kind as named in a Status: ``deployments.apps``, ``Scale.autoscaling``."""
 
     group: str
     name: str
@@ -61,7 +61,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One field that is wrong, and why. ``reason`` is that of the cause in the Status."""
+    """An invalid field and its error. ``reason`` is that of the cause in the Status."""
 
     reason: str
     field: str
@@ -112,7 +112,7 @@ def invalid(kind: Resource, name: str, problems: Iterable[Problem]) -> InvalidEr
 
 
 def unprocessable() -> InvalidError:
-    """What a JSON patch that does not apply gets."""
+    """Return the error for a JSON patch that does not apply."""
     message = "the server rejected our request due to an error in our request"
     return InvalidError(message, code=422, reason="Invalid")
 
@@ -181,7 +181,7 @@ def modified(resource: Resource, name: str) -> ConflictError:
 
 
 def expired(what: str, *, continue_token: str = "") -> ExpiredError:
-    """``what`` is ``list``, ``watch`` or ``continue``; the last carries a token for the rest."""
+    """``what`` is ``list``, ``watch`` or ``continue``; the last has a token for the rest."""
     metadata = {"continue": continue_token} if continue_token else {}
     return ExpiredError(_EXPIRED[what], code=410, reason="Expired", metadata=metadata)
 
@@ -221,12 +221,12 @@ def request_too_large(limit: int) -> ApiError:
 
 
 def internal(message: str, *, reason: str = "") -> ServerError:
-    """A 500. Where kube-apiserver fails on a client's mistake, so does this server."""
+    """Return a 500, for client errors on which kube-apiserver also fails."""
     return ServerError(message, code=500, reason=reason)
 
 
 def json_type(value: object) -> str:
-    """What the server calls a type of JSON."""
+    """Return the name of a JSON type in the server's messages."""
     if isinstance(value, bool):
         return "bool"
     names: list[tuple[type, str]] = [
@@ -240,7 +240,7 @@ def json_type(value: object) -> str:
 
 
 def failure_body(error: ApiError) -> bytes:
-    """The Status that says this, as JSON, without a newline."""
+    """Return the Status of an error as JSON, without a newline."""
     body: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -257,7 +257,7 @@ def failure_body(error: ApiError) -> bytes:
 
 
 def success_body(resource: Resource, name: str, uid: str) -> bytes:
-    """The Status that answers a deletion, as JSON, without a newline."""
+    """Return the Status of a successful deletion as JSON, without a newline."""
     details = resource.details(name)
     if uid:
         details["uid"] = uid

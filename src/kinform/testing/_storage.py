@@ -1,8 +1,8 @@
-"""Encoded objects in; the newest state, states of the past, and a stream of changes out.
+"""Stores encoded objects: the current state, past states, and a stream of changes.
 
-One counter of resource versions for everything. Objects are kept as the bytes that are
-sent: whoever reads, lists or watches an object gets the same bytes, encoded once.
-Runs on one thread; never waits.
+One counter provides all resource versions. Objects are encoded once and stored as the bytes
+that are sent, for all reads, lists and watches.
+Runs on one thread and never blocks.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kinform.testing._documents import Document, Encoded, decode_metadata
 from kinform.testing._fields import FieldReader
 from kinform.testing._resources import StoredKind
 
-# As on a server that has run for a little while: "1" is a version of the distant past.
+# As on a server that has run for a while: "1" is an expired version.
 FIRST_VERSION = 1000
-# Lists whose pages are being read while objects change; each is a list of references.
+# For lists whose pages are read while objects change; each is a list of references.
 _SNAPSHOTS_KEPT = 4
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
-    """One version of one object: its JSON, and what selectors ask of it.
+    """One version of one object: its JSON and the values for selectors.
 
-    ``type_end`` is where in the JSON its kind and apiVersion end, which come first.
+    ``type_end`` is the end of kind and apiVersion, which come first in the JSON.
     """
 
     key: str
@@ -45,20 +45,20 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
         return self.body[self.metadata_start : self.metadata_end]
 
     def document(self) -> Document:
-        """The object, to be taken apart and changed."""
+        """Return the object for editing."""
         encoded = Encoded(self.body, self.type_end, self.metadata_start, self.metadata_end)
         return Document.from_encoded(encoded)
 
     def metadata(self) -> dict[str, Any]:
-        """The metadata, decoded afresh; ``managedFields`` stay bytes."""
+        """Decode and return the metadata; ``managedFields`` stay bytes."""
         return decode_metadata(self.metadata_json)
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One step of history.
+    """One change in the history.
 
-    ``new`` is the state after it; after a deletion the last state, with the version of
-    the deletion. ``old`` is the state before, ``None`` if there was none.
+    ``new`` is the state after it; for a deletion the last state, with the version of the
+    deletion. ``old`` is the state before, or ``None``.
     """
 
     resource_version: int
@@ -68,7 +68,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Snapshot(msgspec.Struct, frozen=True, gc=False):
-    """All objects at one moment, in the order of their keys."""
+    """All objects at one version, in the order of their keys."""
 
     keys: list[str]
     objects: list[Stored]
@@ -79,23 +79,23 @@ class _Snapshot(msgspec.Struct, frozen=True, gc=False):
 
 
 class Subscriber(Protocol):
-    """Somebody who is told of changes. ``notify`` must return at once."""
+    """Receives changes. ``notify`` must not block."""
 
     def notify(self, change: Change) -> None: ...
 
     def close(self) -> None:
-        """The collection is gone: there will be no more changes."""
+        """Called when the collection is dropped and no more changes follow."""
         ...
 
 
 class Collection:
-    """All objects of one resource, now and as far back as history goes."""
+    """All objects of one resource, current and in the history."""
 
     def __init__(self, kind: StoredKind, storage: Storage) -> None:
         self.kind = kind
         self.reader = FieldReader(kind.fields)
         self.objects: dict[str, Stored] = {}
-        # Of a custom kind nothing is known from before it was defined.
+        # A custom kind has no history from before its definition.
         self.oldest = storage.resource_version if kind.custom else storage.compacted
         self._storage = storage
         self._log: deque[Change] = deque()
@@ -104,7 +104,7 @@ class Collection:
         self._subscribers: dict[Subscriber, None] = {}
 
     def rekind(self, kind: StoredKind) -> None:
-        """Write objects in another version, or read other fields of them, from now on."""
+        """Change the storage version, or the selectable fields, of the objects."""
         self.kind = kind
         self.reader = FieldReader(kind.fields)
         self._snapshots.clear()
@@ -124,7 +124,7 @@ class Collection:
 
     @property
     def newest_version(self) -> int:
-        """That of the whole server: there is nothing here that is newer."""
+        """The latest version of the whole server, which is never behind this collection."""
         return self._storage.resource_version
 
     # Writing
@@ -137,7 +137,7 @@ class Collection:
         labels: dict[str, str],
         fields: tuple[str, ...] | None = None,
     ) -> Stored:
-        """One version of an object, not yet put anywhere. ``fields`` are read if not given."""
+        """Return a version of an object without storing it. ``fields`` are read if not given."""
         return Stored(
             key,
             version,
@@ -150,7 +150,7 @@ class Collection:
         )
 
     def put(self, stored: Stored) -> None:
-        """Make this the newest version of its object. It bears the storage's next version."""
+        """Store this as the latest version of its object; it must have the next version."""
         old = self.objects.get(stored.key)
         self.objects[stored.key] = stored
         if old is None:
@@ -175,23 +175,23 @@ class Collection:
     # Reading
 
     def keys(self) -> list[str]:
-        """All keys in order. The list is never changed afterwards."""
+        """Return all keys in order. The list is never modified afterwards."""
         if self._keys is None:
             self._keys = sorted(self.objects)
         return self._keys
 
     def select(self, prefix: str, start: str = "") -> list[Stored]:
-        """The newest objects whose key begins with ``prefix``, from ``start`` on, in order."""
+        """Return the current objects whose key starts with ``prefix``, from ``start``, in order."""
         keys = self.keys()
         low, high = _bounds(keys, prefix, start)
         objects = self.objects
         return [objects[key] for key in keys[low:high]]
 
     def select_at(self, version: int, prefix: str, start: str = "") -> list[Stored]:
-        """As ``select``, of the past.
+        """Like ``select``, for a past version.
 
         Raises:
-            ExpiredError: History does not go back that far.
+            ExpiredError: The version is no longer in the history.
         """
         if version >= self.oldest and (not self._log or self._log[-1].resource_version <= version):
             return self.select(prefix, start)
@@ -204,7 +204,7 @@ class Collection:
         return snapshot.select(prefix, start)
 
     def keep_snapshot(self) -> None:
-        """Remember the newest state, for as long as somebody may be reading pages of it."""
+        """Keep the current state for clients that read it page by page."""
         version = self._storage.resource_version
         if version not in self._snapshots:
             self._keep(version, _Snapshot(self.keys(), self.select("")))
@@ -231,10 +231,10 @@ class Collection:
     # History
 
     def changes_since(self, version: int) -> Sequence[Change]:
-        """What happened after ``version``, oldest first.
+        """Return the changes after ``version``, oldest first.
 
         Raises:
-            ExpiredError: History does not go back that far.
+            ExpiredError: The version is no longer in the history.
         """
         if version < self.oldest:
             raise _status.too_old(version, self.oldest)
@@ -247,7 +247,7 @@ class Collection:
         return since
 
     def compact(self, version: int) -> None:
-        """Forget what led to the state at ``version``, and states before it."""
+        """Discard the changes up to ``version``, and the states before it."""
         self.oldest = max(self.oldest, version)
         while self._log and self._log[0].resource_version <= version:
             self._log.popleft()
@@ -263,15 +263,15 @@ class Collection:
         self._subscribers.pop(subscriber, None)
 
     def close(self) -> None:
-        """Tell those who watch that nothing will come any more."""
+        """Notify the subscribers that no more changes follow."""
         for subscriber in list(self._subscribers):
             subscriber.close()
 
 
 class Storage:
-    """All collections, under one counter of resource versions.
+    """All collections, with one counter of resource versions.
 
-    ``history`` is how many changes of each resource are kept.
+    ``history`` is the number of changes to keep per resource.
     """
 
     def __init__(self, *, history: int) -> None:
@@ -283,7 +283,7 @@ class Storage:
 
     @property
     def next_version(self) -> int:
-        """The version that the next write has to bear."""
+        """The version for the next write."""
         return self.resource_version + 1
 
     def advance(self, version: int) -> None:
@@ -294,7 +294,7 @@ class Storage:
                 waiter[1]()
 
     def when_reached(self, version: int, tell: Callable[[], None]) -> Callable[[], None]:
-        """Call ``tell`` once, as soon as there is this version. The answer stops the waiting."""
+        """Call ``tell`` once this version is reached. Return a function that cancels it."""
         waiter = (version, tell)
         self._waiting.append(waiter)
 
@@ -305,7 +305,7 @@ class Storage:
         return forget
 
     def collection(self, kind: StoredKind) -> Collection:
-        """Where objects of this kind are kept."""
+        """Return the collection of this kind."""
         name = str(kind.resource)
         found = self._collections.get(name)
         if found is None:
@@ -313,7 +313,7 @@ class Storage:
         return found
 
     def drop(self, kind: StoredKind) -> None:
-        """Forget a collection and its history."""
+        """Discard a collection and its history."""
         found = self._collections.pop(str(kind.resource), None)
         if found is not None:
             found.close()
@@ -322,7 +322,7 @@ class Storage:
         yield from self._collections.values()
 
     def compact(self, version: int | None = None) -> None:
-        """Forget the history up to ``version``, or all of it."""
+        """Discard the history up to ``version``, or all of it."""
         limit = self.resource_version if version is None else min(version, self.resource_version)
         self.compacted = max(self.compacted, limit)
         for collection in self._collections.values():
@@ -333,6 +333,6 @@ def _bounds(keys: list[str], prefix: str, start: str) -> tuple[int, int]:
     low = bisect_left(keys, max(prefix, start))
     if not prefix:
         return low, len(keys)
-    # The first text that is greater than everything that begins with the prefix.
+    # The first text that is greater than all texts with the prefix.
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     return low, bisect_left(keys, beyond, low)

@@ -1,7 +1,7 @@
-"""Strategic merge patches: a value and a patch in, the merged value out. Neither is changed.
+"""Strategic merge patches: returns the merged value and modifies neither input.
 
-Built-in kinds only. A list is merged by key if its name is one that Kubernetes merges,
-united if it is a set, and replaced otherwise.
+For built-in kinds only. Lists whose names Kubernetes merges are merged by key, sets are united,
+and other lists are replaced.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kinform.testing import _status
 
 Json = dict[str, Any]
 
-# Lists of objects by the name of their field, and the member that tells the objects apart.
+# The merge keys of lists of objects, by the name of their field.
 _MERGE_KEYS = {
     "conditions": "type",
     "containers": "name",
@@ -46,26 +46,26 @@ _DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
 
 
 def apply_strategic_patch(current: Any, patch: Json) -> Json:
-    """The merged object.
+    """Return the merged object.
 
     Raises:
-        ServerError: A directive, or an item of a list, is not one. The real server fails, too.
+        ServerError: A directive or a list item is invalid. The real server fails, too.
     """
     merged = _merge_object(current if isinstance(current, dict) else {}, patch)
     return merged if merged is not None else {}
 
 
 def merge_key(field: str, items: list[Any]) -> str | None:
-    """By which member a list of objects is merged, or ``None`` if it is not."""
+    """Return the merge key of a list of objects, or ``None`` if it is not merged."""
     if field == "ports":
-        # Ports of a container, or of a service.
+        # Ports of a container or of a service.
         named = any(isinstance(item, dict) and "containerPort" in item for item in items)
         return "containerPort" if named else "port"
     return _MERGE_KEYS.get(field)
 
 
 def _merge_object(current: Json, patch: Json) -> Json | None:
-    """``None`` means: delete it."""
+    """Return the merged object; ``None`` if the patch deletes it."""
     directive = patch.get(_DIRECTIVE)
     if directive == "delete":
         return None
@@ -142,7 +142,7 @@ def _merge_item(merged: list[Any], key: str, item: Json) -> None:
 
 
 def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
-    """Items named in ``order`` come in that order; the others keep their places after them."""
+    """Sort the items named in ``order`` first; the others keep their order after them."""
     key = merge_key(field, items)
     if key is not None and all(isinstance(item, dict) for item in items):
         wanted = [entry.get(key) if isinstance(entry, dict) else entry for entry in order]
@@ -153,7 +153,7 @@ def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
 
 
 def _shown(item: Json) -> str:
-    """An object as the server prints it."""
+    """Return an object as the server prints it."""
     return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(item.items()))}]"
 
 

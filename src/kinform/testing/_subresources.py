@@ -1,4 +1,4 @@
-"""Subresources other than status: scale, and the small ones that are cheap to have."""
+"""Subresources other than status: scale and several small ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TOKEN_LIFE = 3600
 
 
 def read_scale(scale: ScalePaths, stored: Stored) -> Json:
-    """How large an object is, and wants to be."""
+    """Return the Scale of an object: its current and its desired replicas."""
     document = stored.document()
     metadata = document.read("metadata")
     selector = _walk(document, scale.selector)
@@ -60,11 +60,11 @@ def replace_scale(
     given: Json,
     options: WriteOptions,
 ) -> Json:
-    """Change how large an object wants to be.
+    """Set the desired replicas of an object.
 
     Raises:
-        ConflictError: The Scale is that of another version than the newest.
-        InvalidError: The number is not one.
+        ConflictError: The version of the Scale is not the latest.
+        InvalidError: The number is invalid.
     """
     expect_kind(given, _SCALE)
     replicas = (given.get("spec") or {}).get("replicas", 0)
@@ -96,8 +96,8 @@ def scale_request(
     content_type: str,
     options: WriteOptions,
 ) -> Json:
-    """Answer a GET, PUT or PATCH of a Scale."""
-    assert served.scale is not None  # or the subresource would not be served
+    """Handle a GET, PUT or PATCH of a Scale."""
+    assert served.scale is not None  # otherwise the subresource is not served
     if method == "GET":
         return read_scale(served.scale, stored)
     if method == "PUT":
@@ -111,10 +111,10 @@ def scale_request(
 def bind(
     cluster: Cluster, served: ServedResource, namespace: str, name: str, body: Json, dry_run: bool
 ) -> None:
-    """Put a pod on a node, as a scheduler does.
+    """Bind a pod to a node, as a scheduler does.
 
     Raises:
-        ConflictError: It is on a node already.
+        ConflictError: The pod is already bound.
     """
     expect_kind(body, _BINDING)
     stored = find(cluster, served, namespace, name)
@@ -133,14 +133,14 @@ def bind(
 
 
 def evict(cluster: Cluster, served: ServedResource, namespace: str, name: str, body: Json) -> None:
-    """Delete a pod. Disruption budgets are nobody's concern here."""
+    """Delete a pod. Disruption budgets are ignored."""
     given = body.get("deleteOptions")
     options = parse_delete_options({}, msgspec.json.encode(given) if given else b"", "")
     delete(cluster, served, namespace, name, options)
 
 
 def token(cluster: Cluster, served: ServedResource, namespace: str, name: str, body: Json) -> Json:
-    """A token that looks like one; nobody can verify it."""
+    """Return a fake token in the usual format, which cannot be verified."""
     find(cluster, served, namespace, name)
     spec = dict(body.get("spec") or {})
     lifetime = spec.setdefault("expirationSeconds", _TOKEN_LIFE)
@@ -165,7 +165,7 @@ def token(cluster: Cluster, served: ServedResource, namespace: str, name: str, b
 def finalize_namespace(
     cluster: Cluster, served: ServedResource, stored: Stored, given: Json, dry_run: bool
 ) -> Stored:
-    """Say which finalizers a namespace has left."""
+    """Set the remaining finalizers of a namespace."""
     finalizers = (given.get("spec") or {}).get("finalizers") or []
     if dry_run:
         return stored
@@ -185,7 +185,7 @@ def _walk(document: Document, path: tuple[str, ...]) -> Any:
 
 
 def _selector_text(selector: Json) -> str:
-    """A selector of an object as text; replication controllers have bare labels."""
+    """Return an object's selector as text; replication controllers have plain labels."""
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         selector = {"matchLabels": selector}
     try:

@@ -1,13 +1,13 @@
-"""How single built-in kinds differ from the rest, as data. No behaviour.
+"""The differences between built-in kinds, as data.
 
-Resources are named as a Status names them: ``pods``, ``deployments.apps``.
+Resources are named as in a Status: ``pods``, ``deployments.apps``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Kinds whose metadata.generation counts changes of what is asked for.
+# Kinds whose metadata.generation counts changes of the desired state.
 _GENERATION = frozenset(
     [
         "pods",
@@ -42,7 +42,7 @@ _GENERATION = frozenset(
     ]
 )
 
-# Kinds that can only be replaced by someone who says which version they replace.
+# Kinds whose updates must contain the version that they replace.
 _CONDITIONAL_UPDATE = frozenset(
     [
         "leases.coordination.k8s.io",
@@ -67,7 +67,7 @@ _CONDITIONAL_UPDATE = frozenset(
     ]
 )
 
-# Kinds that a PUT creates if they are not there.
+# Kinds that a PUT creates if they do not exist.
 _CREATE_ON_UPDATE = frozenset(
     [
         "endpoints",
@@ -84,7 +84,7 @@ _CREATE_ON_UPDATE = frozenset(
     ]
 )
 
-# Kinds whose deletion is answered with the object, not with a Status.
+# Kinds whose deletion returns the object, not a Status.
 _DELETE_ANSWERS_OBJECT = frozenset(
     [
         "namespaces",
@@ -109,10 +109,10 @@ _DELETE_ANSWERS_OBJECT = frozenset(
 
 _ORPHAN_BY_DEFAULT = frozenset({"replicationcontrollers", "jobs.batch"})
 _STATUS_KEPT_ON_CREATE = frozenset({"nodes"})
-# Kinds whose deletionTimestamp comes without a grace period.
+# Kinds whose deletionTimestamp has no grace period.
 _UNGRACEFUL = frozenset({"namespaces", "customresourcedefinitions.apiextensions.k8s.io"})
 
-# What a write to /status leaves alone besides the spec; other kinds take labels and the like.
+# Kinds whose labels a write to /status does not change; other kinds accept such changes.
 _STATUS_KEEPS_LABELS = frozenset({"deployments.apps"})
 _STATUS_KEEPS_METADATA = frozenset(
     [
@@ -132,15 +132,15 @@ _STATUS_KEEPS_METADATA = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How one resource behaves where resources differ.
+    """The behaviour of one resource where resources differ.
 
     Attributes:
-        generation: Whether ``metadata.generation`` is kept.
-        unconditional_update: Whether a PUT may leave the resource version out.
-        create_on_update: Whether a PUT creates what is not there.
-        delete_answers_object: Whether a deletion is answered with the object.
-        orphan_by_default: Whether dependents are orphaned if a deletion does not say.
-        status_on_create: Whether a status that comes with a POST is kept.
+        generation: Whether ``metadata.generation`` is maintained.
+        unconditional_update: Whether a PUT may omit the resource version.
+        create_on_update: Whether a PUT creates a missing object.
+        delete_answers_object: Whether a deletion returns the object.
+        orphan_by_default: Whether a deletion orphans dependents by default.
+        status_on_create: Whether the status in a POST is kept.
         deletion_grace: Whether ``deletionGracePeriodSeconds`` is set on deletion.
         status_writes_labels: Whether a write to ``/status`` may change labels.
         status_writes_metadata: Whether a write to ``/status`` may change other metadata.
@@ -158,7 +158,7 @@ class Traits:
 
     @classmethod
     def of(cls, resource: str) -> Traits:
-        """Those of a built-in resource."""
+        """Return the traits of a built-in resource."""
         return cls(
             generation=resource in _GENERATION,
             unconditional_update=resource not in _CONDITIONAL_UPDATE,
@@ -173,7 +173,7 @@ class Traits:
 
     @classmethod
     def of_custom(cls) -> Traits:
-        """Those of a custom resource."""
+        """Return the traits of a custom resource."""
         return cls(
             generation=True,
             unconditional_update=False,

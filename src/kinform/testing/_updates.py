@@ -1,4 +1,4 @@
-"""Objects that replace others in; stored versions of them out."""
+"""Replaces stored objects."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def replace(
     options: WriteOptions,
     subresource: str = "",
 ) -> tuple[Stored, bool]:
-    """Put an object in the place of another. The second is whether there was none.
+    """Replace an object, and return it and whether it was created.
 
     Raises:
-        NotFoundError: There is no such object, and the kind is not one that a PUT creates.
-        ConflictError: It is not the version that the client meant to replace.
-        InvalidError: The object is not one that the server takes.
+        NotFoundError: The object does not exist, and a PUT does not create this kind.
+        ConflictError: The version is not the latest.
+        InvalidError: The object is invalid.
     """
     document = accepted_object(served, obj, namespace)
     given = document.metadata

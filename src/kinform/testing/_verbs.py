@@ -1,4 +1,4 @@
-"""Located requests in, answers out: one method per verb, over the functions that know how."""
+"""The verbs of the server: one method per verb, which handles a request and responds."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ from kinform.testing._writes import find
 
 Json = dict[str, Any]
 
-# Subresources that are the whole object, or its status, under a name with rights of its own.
+# Subresources that are the whole object, or its status, with separate permissions.
 _WHOLE_OBJECTS = {"approval": "status", "ephemeralcontainers": "", "resize": ""}
-# Agents behind which a person sits, who gets JSON to read.
+# User agents of interactive clients, which get formatted JSON.
 _PEOPLE = ("curl", "Wget", "Mozilla/")
 
 
 @dataclass(frozen=True, slots=True)
 class VerbSettings:
-    """What a server's options mean for its verbs.
+    """The server options that affect verbs.
 
     Attributes:
-        watch_list: Whether a watch may begin with what is there.
-        compress: Whether to compress for those who can read it.
-        future_wait: Seconds to wait for a version that is not there yet.
-        watch: How watches behave.
+        watch_list: Whether a watch may start with the current objects.
+        compress: Whether to compress if the client accepts it.
+        future_wait: Seconds to wait for a version that does not exist yet.
+        watch: The settings of watches.
     """
 
     watch_list: bool
@@ -72,7 +72,7 @@ class VerbSettings:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and how to find out who else there is: the user of a token."""
+    """The user of a request, and a function that returns the user of a token."""
 
     user: str
     identify: Callable[[str], str | None]
@@ -87,13 +87,13 @@ class Verbs:
         self._encodings = Encodings()
 
     async def answer(self, where: Location, exchange: Exchange, sink: Sink, asker: Asker) -> None:
-        """Do what a request asks, and send the answer.
+        """Handle a request and send the response.
 
         Raises:
-            ApiError: It cannot be done. Nothing was sent then.
+            ApiError: The request failed. Nothing has been sent then.
         """
         served = where.served
-        assert served is not None  # a location without one is refused before
+        assert served is not None  # a location without one is refused earlier
         call = exchange.call
         form = negotiate(
             call.headers.get("Accept", ""), custom=served.custom, watch=where.verb == "watch"
@@ -162,7 +162,7 @@ class Verbs:
         )
         asked = parse_version(options.resource_version)
         if options.initial_events:
-            # That it did not come is said in the stream, where whoever watches expects it.
+            # If the version is not reached, the stream reports it, as clients expect.
             with suppress(ResourceVersionTooLargeError):
                 await self._reach(asked)
         if request.gzip and options.initial_events and options.bookmarks:
@@ -182,10 +182,10 @@ class Verbs:
         await sink.finish()
 
     async def _reach(self, version: int) -> None:
-        """Wait for a version that is not there yet, but not for long.
+        """Wait a short time for a version that does not exist yet.
 
         Raises:
-            ResourceVersionTooLargeError: It did not come.
+            ResourceVersionTooLargeError: The version was not reached.
         """
         storage = self._cluster.storage
         if version <= storage.resource_version:
@@ -213,7 +213,7 @@ class Verbs:
         await self._send(request, sink, request.view.body(stored), status=201)
 
     async def _bind(self, request: _Request, sink: Sink, binding: Json, dry_run: bool) -> None:
-        """The old way to bind a pod: a Binding of its name, created beside it."""
+        """Bind a pod in the legacy way: with a Binding of the same name."""
         pods = self._cluster.registry.find("", "v1", "pods")
         assert pods is not None  # every server has pods
         name = (binding.get("metadata") or {}).get("name", "")
@@ -269,7 +269,7 @@ class Verbs:
         options = parse_delete_options(request.query, request.call.body, request.content_type)
         selected = parse_list_options(request.query, served, watch_list=self._settings.watch_list)
         answer = list_objects(self._cluster, served, where.namespace, selected, request.view)
-        # Made before anything is deleted: the answer shows what there was.
+        # Encoded before the deletion, because the response contains the deleted objects.
         pieces = list(request.encoding.list(exchange.listing(answer)))
         collection = self._cluster.collection(served)
         selection = Selection(collection, where.namespace, selected)
@@ -280,7 +280,7 @@ class Verbs:
         headers = common_headers(request.encoding.content_type)
         await send_pieces(sink, headers, pieces, gzip=request.gzip)
 
-    # What is not stored as it is
+    # Resources that are not stored
 
     async def _review(self, request: _Request, sink: Sink, asker: Asker) -> None:
         question = decode_object(request.call.body, request.content_type, request.served)
@@ -332,7 +332,7 @@ class Verbs:
             encoded = msgspec.json.encode(answer)
         await self._send(request, sink, encoded, status=status)
 
-    # Answering
+    # Responses
 
     def _gzip(self, call: Call) -> bool:
         return self._settings.compress and accepts_gzip(call.headers.get("Accept-Encoding", ""))
@@ -365,7 +365,7 @@ class _Request:
 
 
 def wants_pretty(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
-    """Whether a person will read the answer."""
+    """Whether the response is for a human reader."""
     if (asked := query.get("pretty")) is not None:
         return asked.lower() not in ("false", "0")
     return headers.get("User-Agent", "").startswith(_PEOPLE)

@@ -1,4 +1,4 @@
-"""Stored objects in; the bytes that one request sees of them out: its version, its form."""
+"""Views of stored objects: the bytes for the version and form that a request asks for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _METADATA_KIND = "PartialObjectMetadata"
 
 
 class View:
-    """How objects look through one resource of one version, whole or as metadata only.
+    """The objects of one resource in one version, whole or as metadata only.
 
-    ``metadata_version`` is the version of PartialObjectMetadata asked for, or empty.
-    No object is decoded to be looked at: a view cuts and joins bytes.
+    ``metadata_version`` is the requested version of PartialObjectMetadata, or empty.
+    Objects are not decoded: a view slices and joins bytes.
     """
 
     def __init__(self, served: ServedResource, metadata_version: str = "") -> None:
@@ -38,7 +38,7 @@ class View:
         self._typed_items = self.custom or self._metadata_only
 
     def body(self, stored: Stored) -> bytes:
-        """An object on its own, or in an event."""
+        """Return an object for a single response or an event."""
         if self._metadata_only:
             return b'%b,"metadata":%b}' % (self._prefix, stored.metadata_json)
         if stored.body.startswith(self._expected):
@@ -46,13 +46,13 @@ class View:
         return self._prefix + stored.body[stored.type_end :]
 
     def item(self, stored: Stored) -> bytes:
-        """An object in a list, where built-in kinds do not say what they are."""
+        """Return an object for a list, where built-in kinds omit their kind."""
         if self._typed_items:
             return self.body(stored)
         return b"{" + stored.body[stored.type_end + 1 :]
 
     def bookmark(self, version: int, *, initial_events_end: bool) -> bytes:
-        """The object of a BOOKMARK event."""
+        """Return the object of a BOOKMARK event."""
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if initial_events_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -60,7 +60,7 @@ class View:
 
 
 def with_version(collection: Collection, stored: Stored, version: int) -> Stored:
-    """An object that left a selection: its old content, under the version at which it left."""
+    """Return an object that left a selection: its old content, with the version of the change."""
     document = stored.document()
     document.metadata["resourceVersion"] = str(version)
     encoded = document.encode(collection.kind)

@@ -1,10 +1,10 @@
-"""Changes in; the events of one watch, framed and flushed in batches, out.
+"""One watch: sends changes as events, framed and flushed in batches.
 
     start ─ history or initial events ─┬─ changes ─┬─ end
                                        └─ bookmarks┘
 
-A watch ends at its deadline, after an ERROR event, when its collection goes away, when the
-server stops, or when its reader is too slow.
+A watch ends at its deadline, after an ERROR event, when its collection is dropped, when the
+server stops, or when its client reads too slowly.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from kinform.testing._selections import Selection
 from kinform.testing._storage import Change, Collection, Stored
 from kinform.testing._views import View
 
-# Without a timeout of its own a watch ends after one to two of these.
+# Without a timeout in the request, a watch ends after one to two times this.
 _MIN_TIMEOUT = 1800.0
-# The server sends a last bookmark this long before it ends a watch.
+# The last bookmark is sent this long before the end of a watch.
 _LAST_BOOKMARK = 2.0
-# Events are joined up to about this many bytes before they are written.
+# Events are joined up to about this size before they are written.
 _FLUSH = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """How watches of a server behave.
+    """The settings of a server's watches.
 
     Attributes:
         bookmark_interval: Seconds between bookmarks.
-        backlog: How many changes may wait for a reader who does not read.
+        backlog: The number of changes buffered for a client that does not read.
     """
 
     bookmark_interval: float
@@ -44,7 +44,7 @@ class WatchSettings:
 
 
 class Watch:
-    """One watch, from its first event to its end. Its collection tells it of changes."""
+    """One watch, from its first event to its end. Its collection notifies it of changes."""
 
     def __init__(
         self,
@@ -65,20 +65,20 @@ class Watch:
         self._frames = frames
         self._pending: list[Change] = []
         self._wake = asyncio.Event()
-        # No more changes will come; and: nothing more is to be sent.
+        # Closed: no more changes follow. Ended: nothing more is sent.
         self._closed = False
         self._ended = False
         self._stuck: Sink | None = None
-        # The newest version that the reader knows of: a bookmark says only what is newer.
+        # The latest version sent to the client; bookmarks are only sent for later ones.
         self._told = 0
 
-    # Called by the collection, between any two awaits of the others.
+    # Called by the collection, at any await of this watch.
 
     def notify(self, change: Change) -> None:
         self._pending.append(change)
         self._wake.set()
         if self._stuck is not None and len(self._pending) > self._settings.backlog:
-            # The socket has no room and the backlog is full: this reader will not catch up.
+            # The socket is blocked and the backlog is full: this client cannot catch up.
             self._stuck.abort()
             self.close()
 
@@ -87,7 +87,7 @@ class Watch:
         self._wake.set()
 
     async def run(self, sink: Sink, current_version: int) -> None:
-        """Send events until the watch ends. The sink is started already."""
+        """Send events until the watch ends. The sink must already be started."""
         loop = asyncio.get_running_loop()
         duration = self._options.timeout or _MIN_TIMEOUT * random.uniform(1.0, 2.0)
         deadline = loop.time() + duration
@@ -104,7 +104,7 @@ class Watch:
             self._collection.unsubscribe(self)
 
     def _begin(self, current_version: int) -> list[Stored]:
-        """Subscribe, and find what to send first: objects that are there, or changes since."""
+        """Subscribe, and return what to send first: the current objects or past changes."""
         asked = parse_version(self._options.resource_version)
         initial: list[Stored] = []
         self._told = asked
@@ -169,10 +169,10 @@ class Watch:
         return min(due, last)
 
     def _seen(self, changes: list[Change]) -> Iterable[tuple[bytes, bytes]]:
-        """The events that changes are to this watch."""
+        """Return the events of changes for this watch."""
         version = parse_version(self._options.resource_version)
         for change in changes:
-            # A watch from a version of the future is silent until then.
+            # A watch from a future version is silent until then.
             if change.resource_version <= version and not self._options.initial_events:
                 continue
             if (event := self._selection.event(change)) is not None:
@@ -180,7 +180,7 @@ class Watch:
                 yield event[0], self._view.body(event[1])
 
     def _events(self, events: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:
-        """Events as bytes, through the filter if there is one."""
+        """Encode events, after the filter if there is one."""
         try:
             if self._frames is None:
                 for kind, body in events:
@@ -188,7 +188,7 @@ class Watch:
                 return
             yield from self._framed(WatchFrame(kind.decode(), body) for kind, body in events)
         except ApiError as error:
-            # There is no such form of this object.
+            # The object cannot be encoded in this format.
             self._ended = True
             yield _error_frame(error).encode(self._encoding)
 
@@ -201,7 +201,7 @@ class Watch:
                     return
 
     async def _send(self, sink: Sink, events: Iterable[bytes]) -> bool:
-        """Write events in large pieces. False if the watch is to end."""
+        """Write events in large chunks. Return False if the watch must end."""
         parts: list[bytes] = []
         size = 0
         for event in events:
@@ -209,7 +209,7 @@ class Watch:
             size += len(event)
             if size >= _FLUSH:
                 await self._write(sink, b"".join(parts))
-                # Others get a turn even if the socket takes everything at once.
+                # Yield to other tasks even if the socket accepts everything immediately.
                 await asyncio.sleep(0)
                 parts, size = [], 0
         if parts:
@@ -225,10 +225,10 @@ class Watch:
 
 
 def parse_version(text: str) -> int:
-    """The version to watch from; 0 if none is given.
+    """Return the version to watch from; 0 if none is given.
 
     Raises:
-        ServerError: It is no version; the real server fails on that, too.
+        ServerError: The version is invalid; the real server fails on it, too.
     """
     if not text:
         return 0

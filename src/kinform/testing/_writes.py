@@ -1,7 +1,7 @@
-"""The next version of an object in, as a client wants it; as it is stored, out.
+"""Writes the next version of an object.
 
-What a client may not decide (uid, timestamps, generation, the other half of a split status)
-is decided here.
+Fields that a client must not change (uid, timestamps, generation, and the status or everything
+else if they are split) are set here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kinform.testing._storage import Stored
 
 Json = dict[str, Any]
 
-# How a client says that nobody manages any field.
+# With this, a client removes all managed fields.
 _NO_FIELDS = msgspec.Raw(b"[{}]")
 _FIXED_METADATA = (
     "name",
@@ -33,7 +33,7 @@ _FIXED_METADATA = (
     "deletionGracePeriodSeconds",
     "generation",
 )
-# What a write to /status takes from metadata, where it takes anything.
+# The metadata that a write to /status may change, if any.
 _STATUS_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
@@ -42,10 +42,10 @@ def object_key(served: ServedResource, namespace: str, name: str) -> str:
 
 
 def find(cluster: Cluster, served: ServedResource, namespace: str, name: str) -> Stored:
-    """The newest version of an object.
+    """Return the latest version of an object.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: The object does not exist.
     """
     found = cluster.collection(served).objects.get(object_key(served, namespace, name))
     if found is None:
@@ -54,7 +54,7 @@ def find(cluster: Cluster, served: ServedResource, namespace: str, name: str) ->
 
 
 def check_name(given: str, name: str) -> None:
-    """The name in an object must be the one in the URL."""
+    """Check that the name in an object is the one in the URL."""
     if not given:
         raise _status.bad_request(
             f"the name of the object ({name} based on URL) was undeterminable: "
@@ -67,7 +67,7 @@ def check_name(given: str, name: str) -> None:
 
 
 def check_namespace_of(served: ServedResource, given: str, namespace: str) -> None:
-    """The namespace in an object, if it has one, must be the one in the URL."""
+    """Check that the namespace in an object, if any, is the one in the URL."""
     if given and given != namespace:
         if served.namespaced:
             raise _status.bad_request(
@@ -79,10 +79,10 @@ def check_namespace_of(served: ServedResource, given: str, namespace: str) -> No
 
 
 def given_version(metadata: Mapping[str, Any]) -> int:
-    """The version that a client means to replace; 0 if it does not say.
+    """Return the version that a client wants to replace; 0 if not given.
 
     Raises:
-        ServerError: It is no version; the real server fails on that, too.
+        ServerError: The version is invalid; the real server fails on it, too.
     """
     version = metadata.get("resourceVersion") or "0"
     if not (version.isascii() and version.isdigit()):
@@ -99,13 +99,13 @@ def commit(
     subresource: str = "",
     before: Document | None = None,
 ) -> Stored:
-    """Make ``new`` the next version of an object, as far as the client may decide it.
+    """Store ``new`` as the next version of an object, as far as the client may change it.
 
-    ``before`` is ``old``, if somebody has taken it apart already.
+    ``before`` is the document of ``old``, if the caller has already created it.
 
     Raises:
-        ConflictError: ``new`` was made from another version than the newest.
-        InvalidError: The object is not one that the server takes.
+        ConflictError: ``new`` is based on a version that is not the latest.
+        InvalidError: The object is invalid.
     """
     before = before or old.document()
     was, now = before.read("metadata"), new.own_metadata()
@@ -140,7 +140,7 @@ def commit(
 
 
 def _same_fields(cluster: Cluster, served: ServedResource, before: Document, new: Document) -> bool:
-    """Whether nothing was touched that objects are selected by, besides metadata."""
+    """Whether the sections with selectable fields, other than metadata, are unchanged."""
     return all(
         new.shares(before, section) for section in cluster.collection(served).reader.sections
     )
@@ -156,9 +156,9 @@ def store(
     old: Stored | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> Stored:
-    """Encode a document as the next version of its object, and put it in its place.
+    """Encode a document as the next version of its object, and store it.
 
-    A dry run only shows what it would be: with the version it has, or with none.
+    A dry run only returns the result: with its current version, or without one.
     """
     collection = cluster.collection(served)
     metadata = document.metadata
@@ -175,7 +175,7 @@ def store(
 
 
 def is_finished(served: ServedResource, document: Document) -> bool:
-    """Whether a deletion was asked for and nothing stands in its way any more."""
+    """Whether a deletion was requested and nothing blocks it any more."""
     metadata = document.metadata
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False
@@ -186,7 +186,7 @@ def is_finished(served: ServedResource, document: Document) -> bool:
 
 
 def remove(cluster: Cluster, served: ServedResource, old: Stored) -> Stored:
-    """Remove an object for good; the last version of it, which watchers see."""
+    """Remove an object and return its last version, which is sent to watches."""
     collection = cluster.collection(served)
     document = old.document()
     version = cluster.storage.next_version
@@ -204,9 +204,9 @@ def _finish(
     new: Document,
     options: WriteOptions,
 ) -> Stored:
-    """The write took away what kept a deleted object: answer with it, and remove it.
+    """Remove a deleted object, because the write removed its last finalizer, and return it.
 
-    The answer bears the version that the object had, as it was never stored like this.
+    The result has the previous version, because this state was never stored.
     """
     answer = store(cluster, served, old.key, new, dry_run=True, old=old)
     if not options.dry_run:
@@ -215,7 +215,7 @@ def _finish(
 
 
 def accepted_object(served: ServedResource, obj: Mapping[str, Any], namespace: str) -> Document:
-    """What the server takes of an object that was sent to a namespace."""
+    """Return the parts that the server accepts of an object sent to a namespace."""
     document = Document.from_object(obj)
     metadata = _metadata.accepted(document.read("metadata"))
     check_namespace_of(served, metadata.get("namespace", ""), namespace)
@@ -238,7 +238,7 @@ def _keep_what_is_fixed(was: Json, now: Json) -> None:
 def _split_status(
     served: ServedResource, before: Document, new: Document, subresource: str
 ) -> None:
-    """Status is written through its own door, and everything else through the other."""
+    """Restore what a write must not change: the status, or for /status everything else."""
     if subresource != "status":
         if served.splits_status and not new.differs_in_metadata_alone(before):
             new.take("status", before)
@@ -258,12 +258,12 @@ def _split_status(
 
 
 def _was_sent(new: Document) -> bool:
-    """Whether anything is there that has not been completed by defaults yet."""
+    """Whether the client sent any section that defaults have to complete."""
     return any(new.touched(section) for section in ("spec", "stringData", "type"))
 
 
 def _uncounted(served: ServedResource) -> set[str]:
-    """Sections whose changes are no new generation."""
+    """Return the sections whose changes do not increase the generation."""
     return {"status"} if served.splits_status else set()
 
 
