@@ -1,4 +1,4 @@
-"""The ``kinform`` command: arguments in, an exit code out."""
+"""The ``kinform`` command."""
 
 from __future__ import annotations
 

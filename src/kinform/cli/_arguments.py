@@ -1,4 +1,4 @@
-"""Text in, a number or a word that makes sense out, or a message that says why not."""
+"""Argument types: parse and validate numbers and words, with an error message if invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kinform demo``: a living cluster on the embedded server, followed by informers."""
+"""``kinform demo``: a simulated cluster on the embedded server, followed by informers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _demo(arguments: argparse.Namespace) -> None:
-    # Imported here, so that `kinform --help` stays fast.
+    # Imported here to keep `kinform --help` fast.
     from kinform.cli._demo_cluster import News, Picture
     from kinform.cli._demo_follow import Follower
     from kinform.cli._demo_show import Painter, draw_once, tell_all
@@ -85,7 +85,7 @@ async def _demo(arguments: argparse.Namespace) -> None:
                 f"A cluster lives on {api.url}; each line is a change that a handler was told.",
                 flush=True,
             )
-            # Not printed by the handler: that nobody reads it would be the handler's failure.
+            # Not printed in the handler, because a closed pipe would be reported as its failure.
             news: asyncio.Queue[News] = asyncio.Queue()
             follower.on_news = news.put_nowait
             show = functools.partial(tell_all, news)

@@ -1,4 +1,4 @@
-"""Objects as handlers get them in, a picture of the cluster and news of each change out. No I/O."""
+"""The state of the cluster for the demo, updated from informer events. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEPLOYMENTS = GVR("apps", "v1", "deployments")
 
 
 class Mood(enum.Enum):
-    """How a thing is doing; the screen gives each a colour."""
+    """The health of an object; the screen shows each as a colour."""
 
     GOOD = enum.auto()
     WAITING = enum.auto()
@@ -27,7 +27,7 @@ class Mood(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One thing that happened, for people."""
+    """One change, described for human readers."""
 
     mood: Mood
     subject: str
@@ -59,7 +59,7 @@ class Node:
 
 @dataclass(slots=True)
 class Picture:
-    """The cluster as the informers told it."""
+    """The state of the cluster as received from the informers."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     deployments: dict[str, Deployment] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Picture:
         return len(self.nodes) + len(self.deployments) + len(self.pods)
 
     def put(self, gvr: GVR, obj: Unstructured) -> None:
-        """Something that was there from the beginning: no news."""
+        """Add an object of the initial list, without news."""
         self._note(obj)
         if gvr == PODS:
             self.pods[obj.key] = read_pod(obj)
@@ -84,7 +84,7 @@ class Picture:
             self.nodes[obj.name] = read_node(obj)
 
     def apply(self, gvr: GVR, obj: Unstructured, *, gone: bool = False) -> News | None:
-        """One change; what is worth telling of it, if anything is."""
+        """Apply one change, and return its news if it is worth showing."""
         self._note(obj)
         self.changes += 1
         if gvr == PODS:

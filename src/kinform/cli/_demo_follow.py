@@ -1,4 +1,4 @@
-"""A client in, a picture that follows the cluster out: three informers and a handler on each."""
+"""Keeps a picture of the cluster up to date, with three informers and a handler on each."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kinform.objects import Unstructured
 
 
 class Follower:
-    """Keeps the picture what the informers say. ``on_news`` hears of what is worth telling.
+    """Updates the picture from the informers. ``on_news`` receives each notable change.
 
-    Inside ``async with`` it follows; on entering, the picture is complete.
+    It runs inside ``async with``; on entry, the picture is complete.
     """
 
     def __init__(self, client: Client, picture: Picture) -> None:
@@ -43,7 +43,7 @@ class Follower:
 
 
 class _Handler:
-    """Told of one resource. On the loop, so that nobody paints half a picture."""
+    """Handles the events of one resource, on the loop, so that updates and painting alternate."""
 
     def __init__(self, follower: Follower, gvr: GVR, picture: Picture) -> None:
         self._follower = follower

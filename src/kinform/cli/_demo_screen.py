@@ -1,4 +1,4 @@
-"""A picture of the cluster in, the lines of a terminal screen of any size out. No I/O."""
+"""Draws a picture of the cluster as the lines of a terminal screen of any size. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALLEST = (60, 16)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Text in one style: an SGR code, or none."""
+    """Text in one style: an SGR code or empty."""
 
     text: str
     style: str = ""
@@ -33,7 +33,7 @@ Line = list[Span]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the screen says besides the picture."""
+    """The content of the screen besides the picture."""
 
     url: str
     elapsed: float
@@ -42,7 +42,7 @@ class Frame:
 
 
 def draw(picture: Picture, frame: Frame, *, width: int, height: int, colour: bool) -> list[str]:
-    """Exactly ``height`` lines, none wider than ``width``; what a tiny screen lacks is cut off."""
+    """Return exactly ``height`` lines of at most ``width``; on a small screen the rest is cut."""
     seen_width, seen_height = width, height
     width, height = max(width, _SMALLEST[0]), max(height, _SMALLEST[1])
     left = _deployments(picture)
@@ -135,7 +135,7 @@ def _node(node: Node, pods: list[Pod], *, width: int) -> Line:
 
 
 def _dots(pods: Iterable[Pod], *, room: int) -> Line:
-    # By name, so that a dot stays in its place while its pod lives.
+    # Sorted by name, so that the dot of a pod keeps its position.
     ordered = sorted(pods, key=lambda pod: pod.key)
     shown = ordered[: max(0, room - 4)] if len(ordered) > room else ordered
     dots = [Span(_DOTS[pod.mood], _COLOURS[pod.mood]) for pod in shown]
@@ -179,7 +179,7 @@ def _cut(line: Line, width: int) -> Line:
 
 
 def _fit(text: str, width: int) -> str:
-    """Exactly ``width`` wide; what does not fit ends in an ellipsis."""
+    """Pad or truncate to exactly ``width``; truncated text ends in an ellipsis."""
     return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""A picture in, a terminal that shows it out: repainted ten times a second, or line by line."""
+"""Shows the picture in a terminal: repainted ten times a second, or line by line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kinform.cli._demo_screen import Frame, draw
 
 _PAUSE = 0.1
 _RATE_OVER = 3.0
-# The other screen, so that what was there before comes back; and no cursor dancing on it.
+# The alternate screen, so that the previous content is restored, with a hidden cursor.
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _MARKS = {Mood.GOOD: "+", Mood.WAITING: "~", Mood.BAD: "!", Mood.LEAVING: "-"}
 
 
 async def tell_all(news: asyncio.Queue[News]) -> None:
-    """A line for each, for logs and pipes, until cancelled. Ends when nobody reads them."""
+    """Print one line per change, for logs and pipes, until cancelled or the pipe is closed."""
     while True:
         told = await news.get()
         when = time.strftime("%H:%M:%S")
@@ -43,7 +43,7 @@ def _has_colour() -> bool:
 
 
 class Painter:
-    """Owns the terminal inside its ``with`` block, and gives it back as it was."""
+    """Takes over the terminal inside its ``with`` block and restores it afterwards."""
 
     def __init__(self, picture: Picture, url: str) -> None:
         self._picture = picture
@@ -77,13 +77,13 @@ class Painter:
         lines = draw(
             self._picture, frame, width=size.columns, height=size.lines, colour=_has_colour()
         )
-        # Over the old picture and not after wiping it, so that nothing flickers.
+        # Overwrites the old picture without clearing it, to avoid flicker.
         painted = "".join(f"\x1b[{row};1H{line}\x1b[K" for row, line in enumerate(lines, start=1))
         sys.stdout.write(painted)
         sys.stdout.flush()
 
     def _rate(self, elapsed: float) -> float:
-        """Changes per second, over the last few."""
+        """Return the changes per second, over the last few seconds."""
         self._seen.append((elapsed, self._picture.changes))
         while len(self._seen) > 1 and elapsed - self._seen[0][0] > _RATE_OVER:
             self._seen.popleft()

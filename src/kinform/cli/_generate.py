@@ -1,4 +1,4 @@
-"""``kinform generate``: definitions of kinds in, a typed Python package out."""
+"""``kinform generate``: generates a typed Python package from the definitions of kinds."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # Imported here, so that `kinform --help` stays fast.
+    # Imported here to keep `kinform --help` fast.
     from kinform.generate import read_files, refuse_built_in, render_package, write_files
 
     if arguments.crd and (arguments.kubeconfig or arguments.context):

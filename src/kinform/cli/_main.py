@@ -1,6 +1,6 @@
-"""Arguments in, one command run, an exit code out.
+"""Parses the arguments, runs one command and returns the exit code.
 
-0: it worked, or was told to stop. 1: it failed. 2: the arguments make no sense.
+0: the command succeeded or was stopped. 1: it failed. 2: the arguments are invalid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
     except SystemExit as done:
-        # argparse has said what there was to say: its help, or what is wrong.
+        # argparse has already printed its help or the error.
         return done.code if isinstance(done.code, int) else 2
     try:
         return int(arguments.run(arguments))
@@ -35,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
-        # Whoever read our output has had enough (`kinform demo | head`).
-        # Python would flush what is left, and complain, at exit.
+        # The reader closed the pipe (`kinform demo | head`). Without this, Python would report an
+        # error when it flushes the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

@@ -1,4 +1,4 @@
-"""How commands run: a coroutine to its end, or until Ctrl-C, SIGTERM or the clock says stop."""
+"""Runs a command's coroutine to its end, or until Ctrl-C, SIGTERM or a timeout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_async(work: Coroutine[Any, Any, None]) -> None:
-    """Run it; what a task of its groups raises is raised as it is, so that it can be told."""
+    """Run a coroutine, and raise the exception of a task group's task without its group."""
     try:
         asyncio.run(work)
     except BaseExceptionGroup as problems:
@@ -20,12 +20,12 @@ def run_async(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def until_stopped(timeout: float | None = None) -> None:
-    """Wait until someone asks the process to stop, or until ``timeout`` seconds are over."""
+    """Wait until the process is asked to stop, or until ``timeout`` seconds have passed."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     handled = []
     for number in _SIGNALS:
-        # Where a loop cannot (Windows, or not the main thread) Ctrl-C is an exception, as usual.
+        # Without signal handlers (Windows, or not the main thread), Ctrl-C raises as usual.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, stopped.set)
             handled.append(number)

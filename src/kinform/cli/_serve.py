@@ -1,4 +1,4 @@
-"""``kinform serve``: an API server of one's own, until Ctrl-C."""
+"""``kinform serve``: runs a local API server until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    # Imported here, so that `kinform --help` stays fast.
+    # Imported here to keep `kinform --help` fast.
     from kinform.testing import ApiServer
 
     tokens = None if arguments.token is None else {arguments.token: "admin"}
@@ -106,7 +106,7 @@ def _bring_to_life(api: ApiServer, group: asyncio.TaskGroup, stack: AsyncExitSta
     life = ClusterLife(api)
     life.populate()
     life.settle()
-    # Left before the group is, which then waits for nothing.
+    # Cancelled before the group exits, which would otherwise wait for it.
     stack.callback(group.create_task(life.run()).cancel)
 
 

@@ -1,4 +1,4 @@
-"""``kinform version``: what is installed, one line."""
+"""``kinform version``: prints the installed version on one line."""
 
 from __future__ import annotations
 
