@@ -1,4 +1,4 @@
-"""Schemas in, typed Python out: the models of kinds, built-in or your own."""
+"""Generates typed Python models from schemas, for built-in and custom kinds."""
 
 from __future__ import annotations
 

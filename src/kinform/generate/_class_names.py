@@ -1,4 +1,4 @@
-"""Kinds, and paths below them, in; names of classes that are safe, short enough and unique out."""
+"""Safe, unique and reasonably short class names for kinds and the paths below them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kinform.generate._names import class_name, snake_case
 
-# What a generated module imports.
+# The names that a generated module imports.
 _TAKEN = (
     "Any",
     "Always",
@@ -19,7 +19,7 @@ _TAKEN = (
     "StrEnum",
     "TypedObject",
 )
-# A line of code has to hold the class, the attribute that is of it, and what is between them.
+# One line must have space for the class name, the attribute of that type, and punctuation.
 _LONGEST = 50
 _LONGEST_WITH_ATTRIBUTE = 78
 
@@ -27,18 +27,18 @@ _WORD = re.compile(r"[A-Z]?[^A-Z]+|[A-Z]+(?![^A-Z])")
 
 
 class ClassNames:
-    """The names of one module's classes. Kinds come first: all others step aside for them."""
+    """The class names of one module. Kinds have precedence over all other classes."""
 
     def __init__(self, kinds: Iterable[str]) -> None:
         self._used = set(_TAKEN)
         self._kinds = {kind: self.of_struct(kind) for kind in kinds}
 
     def of_kind(self, kind: str) -> str:
-        """``CronTab`` for ``CronTab``, and ``Model2`` for ``Model``."""
+        """Return the name for a kind: ``CronTab`` for ``CronTab``, and ``Model2`` for ``Model``."""
         return self._kinds[kind]
 
     def of_struct(self, name: str) -> str:
-        """The name as a class would have it, with a number if another class has it."""
+        """Return the name as a class name, with a number if it is already in use."""
         wanted = class_name(name)
         found, number = wanted, 1
         while found in self._used:
@@ -48,7 +48,7 @@ class ClassNames:
         return found
 
     def at_path(self, kind: str, path: Sequence[str]) -> str:
-        """``CronTabSpecTemplate`` for ``spec.template``; of a long path the end: it says most."""
+        """Return ``CronTabSpecTemplate`` for ``spec.template``; the end of the path if too long."""
         first = self._kinds[kind]
         room = min(_LONGEST, _LONGEST_WITH_ATTRIBUTE - len(snake_case(path[-1]))) - len(first)
         steps = [class_name(step) for step in path]
@@ -58,7 +58,7 @@ class ClassNames:
 
 
 def _shortened(name: str, room: int) -> str:
-    """As many of the words at its beginning as there is room for; at least one."""
+    """Return as many leading words of a name as fit, but at least one."""
     if len(name) <= room:
         return name
     found = ""

@@ -1,7 +1,7 @@
-"""A cluster and a group-version in; the kinds that it serves there out.
+"""Reads the kinds of a group-version from a cluster.
 
-What comes of CustomResourceDefinitions is read from them. What does not, as with an aggregated
-API, or for who may not read them, is read from the OpenAPI v3 document of the group-version.
+Kinds with a CustomResourceDefinition are read from it. Others, such as those of an aggregated
+API or without permission to read definitions, are read from the OpenAPI v3 document.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _WATCHABLE = frozenset({"list", "watch"})
 async def read_cluster(
     client: Client, transport: Transport, group_version: str
 ) -> list[CustomKind]:
-    """The kinds of one group-version.
+    """Return the kinds of one group-version.
 
     Args:
-        client: Of the cluster.
-        transport: The one that the client talks through.
-        group_version: ``stable.example.com/v1``.
+        client: The client of the cluster.
+        transport: The transport of the client.
+        group_version: Such as ``stable.example.com/v1``.
 
     Raises:
-        ConfigError: That is no group-version.
-        NoMatchError: The cluster has no such group-version; the message names the nearest.
-        DecodeError: The cluster's description of itself makes no sense.
+        ConfigError: The group-version is malformed.
+        NoMatchError: The cluster has no such group-version; the message names the closest one.
+        DecodeError: The discovery or OpenAPI documents of the cluster are invalid.
     """
     group, version = _parse(group_version)
     served = await client.discovery.resources()
@@ -86,7 +86,7 @@ def _suggestion(group: str, version: str, served: Sequence[ApiResource]) -> str:
 
 
 def _silent(message: str) -> None:
-    """For versions that nobody asked for."""
+    """Ignore warnings about versions that were not requested."""
 
 
 # -- definitions -----------------------------------------------------------------------------
@@ -96,7 +96,7 @@ async def _definitions(client: Client, group: str) -> list[Json]:
     try:
         found = await client.list(_DEFINITIONS)
     except (ApiError, DiscoveryError):
-        # Not for everybody to read, and some servers have none. The document says it, too.
+        # No permission, or a server without definitions. The OpenAPI document has the kinds, too.
         return []
     definitions = [each.to_dict() for each in found]
     return [each for each in definitions if each.get("spec", {}).get("group") == group]

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions in, as files or as trees; the kinds that they define out."""
+"""Reads kinds from CustomResourceDefinitions, in files or already decoded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 Warn = Callable[[str], None]
-"""Is told what could not be done as asked, in one line."""
+"""Receives warnings, each on one line."""
 
 _DEFINITION = "CustomResourceDefinition"
 _API_VERSION = "apiextensions.k8s.io/v1"
@@ -27,12 +27,12 @@ class CustomKind:
     """One kind in one version.
 
     Attributes:
-        gvr: Its resource.
-        kind: What its objects call themselves.
-        namespaced: Whether they live in namespaces.
-        schema: What they look like (OpenAPI v3); empty if nobody says.
-        components: What references in the schema may lead to, by name; a CRD has none.
-        can_watch: Whether an informer can follow it.
+        gvr: The resource.
+        kind: The name of the kind.
+        namespaced: Whether the objects belong to namespaces.
+        schema: The OpenAPI v3 schema; empty if unknown.
+        components: The targets of references in the schema, by name; a CRD has none.
+        can_watch: Whether an informer can watch it.
     """
 
     gvr: GVR
@@ -47,12 +47,12 @@ class CustomKind:
 
 
 def read_files(paths: Iterable[Path], warn: Warn) -> list[CustomKind]:
-    """The kinds of all definitions in these files and folders.
+    """Return the kinds of all definitions in these files and folders.
 
-    Other objects beside them are passed over: release manifests hold both.
+    Other objects are skipped, because release manifests contain both.
 
     Raises:
-        ConfigError: A file cannot be read, is no YAML, holds no definition or a broken one.
+        ConfigError: A file cannot be read, is not YAML, or contains no valid definition.
     """
     kinds: dict[tuple[GVR, str], Path] = {}
     found: list[CustomKind] = []
@@ -69,10 +69,10 @@ def read_files(paths: Iterable[Path], warn: Warn) -> list[CustomKind]:
 
 
 def kinds_of(definition: Json, where: str, warn: Warn) -> Iterator[CustomKind]:
-    """The kinds that one definition makes: one for each version that is served.
+    """Return the kinds of one definition: one for each served version.
 
     Raises:
-        ConfigError: It lacks something that every definition has, or is of an old form.
+        ConfigError: The definition lacks a required field, or has an obsolete format.
     """
     version = definition.get("apiVersion")
     name = _text(definition, "metadata", "name", where=where)
@@ -130,7 +130,7 @@ def _files_at(path: Path) -> list[Path]:
 
 
 def _documents(file: Path) -> Iterator[Json]:
-    """The objects in one file; those of a ``List`` one by one."""
+    """Return the objects in one file, including the items of a ``List``."""
     for document in _parse(file):
         if document is None:
             continue

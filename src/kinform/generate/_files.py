@@ -1,4 +1,4 @@
-"""Texts by path in; files on the disk out, all whole, and none that somebody wrote by hand gone."""
+"""Writes generated files atomically, without replacing files that were written by hand."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kinform.generate._package import GENERATED, OF_A_GROUP
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Write a generated package into ``folder``, which is made if it is not there.
+    """Write a generated package into ``folder``, which is created if it does not exist.
 
-    Modules that were written before and are not among these are removed: they would be of kinds
-    that are gone, or of another version of them.
+    Previously generated modules that are not in ``files`` are removed: they belong to kinds or
+    versions that no longer exist.
 
     Returns:
-        The paths of those that were removed.
+        The paths of the removed files.
 
     Raises:
-        ConfigError: A file of another origin is in the way, or the disk refuses. If it was seen
-            before the first file was in its place, nothing has changed.
+        ConfigError: A file that was not generated is in the way, or writing failed. Nothing
+            has changed if the error occurred before the first file was moved.
     """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; name a folder for the package")
@@ -30,7 +30,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
         _require_ours(folder / path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # In the folder itself, so that putting files in their places is renaming them.
+        # In the same folder, so that files are moved by renaming.
         with tempfile.TemporaryDirectory(dir=folder, prefix=".kinform-") as beside:
             for path, text in files.items():
                 draft = Path(beside, path)
@@ -48,7 +48,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
 
 def _remove_others(folder: Path, files: Collection[str]) -> list[str]:
     removed = []
-    # Whatever else lies in the folder, a generated package too, has no such module.
+    # Only folders of generated groups contain this module.
     for mark in sorted(folder.glob(f"*/{OF_A_GROUP}")):
         if not _is_ours(_first_line(mark)):
             continue

@@ -1,8 +1,8 @@
-"""What Python a schema becomes: names and source text, no longer Go or OpenAPI, not yet a file.
+"""The intermediate representation between schemas and Python source: names and source text.
 
-Readers of schemas (the built-in kinds, a CRD) write these; the renderer turns each `ModuleDef`
-into one module. Everything in here is text that goes into the file as it is, so who builds one
-has made the names safe already (`kinform.generate._names`).
+Schema readers (for built-in kinds and CRDs) create it; the renderer turns each `ModuleDef` into
+one module. All text is copied into the file unchanged, so the readers must provide safe names
+(`kinform.generate._names`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class FieldDef:
     Attributes:
         json: The name on the wire: ``clusterIP``.
         attribute: The name in Python: ``cluster_ip``.
-        annotation: Its type, as source: ``list[Container]``, ``Probe | None``, ``Any``.
-        default: The value of an absent one, as source: ``""``, ``0``, ``[]``, ``None``. What
+        annotation: The type, as source: ``list[Container]``, ``Probe | None``, ``Any``.
+        default: The value if absent, as source: ``""``, ``0``, ``[]``, ``None``. A default that
             ends in ``()`` is called for every object: ``ResourceRequirements()``.
     """
 
@@ -38,7 +38,7 @@ class StructDef:
 
 @dataclass(frozen=True, slots=True)
 class EnumDef:
-    """The known values of a string, for the constants alone: fields are plain strings."""
+    """The known values of a string, as constants only: the fields are plain strings."""
 
     name: str
     values: tuple[str, ...]
@@ -46,8 +46,8 @@ class EnumDef:
 
 @dataclass(frozen=True, slots=True)
 class KindDef:
-    """What can stand alone: a `kinform.objects.TypedObject`. ``apiVersion`` and ``kind`` are no
-    fields of it. Without a ``plural`` it is no resource, as an option or a review may be."""
+    """A top-level object: a `kinform.objects.TypedObject`. ``apiVersion`` and ``kind`` are not
+    fields. Without a ``plural`` it is not a resource, as for some options and reviews."""
 
     name: str
     group: str
@@ -63,12 +63,12 @@ class ModuleDef:
     """One file.
 
     Attributes:
-        name: Below the package that it goes into: ``core.v1``.
-        docstring: Without quotes; of several lines, the first stands alone.
-        imports: Lines for other modules that annotations name, such as
-            ``from kinform.models.meta import v1 as meta_v1``. What comes from the standard
-            library, msgspec and `kinform.objects` the renderer finds by itself.
-        structs: In any order; the renderer puts those that others call for defaults first.
+        name: The module path below its package: ``core.v1``.
+        docstring: Without quotes; if it has several lines, the first is the summary.
+        imports: Import lines for other modules in annotations, such as
+            ``from kinform.models.meta import v1 as meta_v1``. The renderer adds imports from
+            the standard library, msgspec and `kinform.objects`.
+        structs: In any order; the renderer sorts those that others use as defaults first.
     """
 
     name: str

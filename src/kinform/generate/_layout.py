@@ -1,4 +1,4 @@
-"""Pieces of source in; lines no longer than they may be out, broken where a formatter would."""
+"""Lays out source code in lines of limited length, broken as a formatter would."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _INDENT = "    "
 
 
 def quoted(text: str) -> str:
-    """A literal of ``text`` in double quotes."""
+    """Return ``text`` as a literal in double quotes."""
     return json.dumps(text)
 
 
 def bracketed(
     before: str, pieces: Sequence[str], after: str, *, indent: int = 0, brackets: str = "()"
 ) -> Iterator[str]:
-    """``before(piece, piece)after``: on one line, else with all pieces on the next, else one each.
+    """Yield ``before(piece, piece)after``: on one line, all pieces on the next, or one per line.
 
-    The last of these forms ends in a comma, which keeps it in this form.
+    The last form ends in a comma, which makes formatters keep it.
     """
     opening, closing = brackets[0], brackets[1]
     space = _INDENT * indent
@@ -41,10 +41,10 @@ def bracketed(
 def declared(
     name: str, annotation: str, value: str, pieces: Sequence[str] = (), *, indent: int = 1
 ) -> Iterator[str]:
-    """``name: annotation = value(pieces)``; without pieces, ``name: annotation = value``.
+    """Yield ``name: annotation = value(pieces)``, or ``name: annotation = value`` without pieces.
 
-    If it is too long, the pieces go to lines of their own, or the annotation does if what is
-    before the pieces is too long already.
+    If it is too long, the pieces are placed on separate lines, or the annotation is if the part
+    before the pieces is already too long.
     """
     space = _INDENT * indent
     right = f"{value}({', '.join(pieces)})" if pieces else value
@@ -74,7 +74,7 @@ def _assigned(before: str, pieces: Sequence[str], *, indent: int) -> Iterator[st
 
 
 def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> Iterator[str]:
-    """``name: annotation = default,`` among the parameters of a function."""
+    """Yield ``name: annotation = default,`` as a parameter of a function."""
     space = _INDENT * indent
     line = f"{space}{name}: {annotation} = {default},"
     first, *others = _alternatives(annotation)
@@ -93,7 +93,7 @@ def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> I
 
 
 def _opened(annotation: str, after: str, *, indent: int) -> Iterator[str]:
-    """On one line if it fits, else each alternative on its own."""
+    """Yield the annotation on one line if it fits, otherwise one alternative per line."""
     space = _INDENT * indent
     first, *others = _alternatives(annotation)
     if len(f"{space}{annotation}{after}") <= LINE_LENGTH or not others:
@@ -105,7 +105,7 @@ def _opened(annotation: str, after: str, *, indent: int) -> Iterator[str]:
 
 
 def _outer(annotation: str) -> tuple[str, str, str] | None:
-    """Where an annotation can be opened: around alternatives, or at its own bracket."""
+    """Return where to break an annotation: around its alternatives, or at its own bracket."""
     if len(_alternatives(annotation)) > 1:
         return "(", annotation, ")"
     if annotation.endswith("]"):
@@ -115,7 +115,7 @@ def _outer(annotation: str) -> tuple[str, str, str] | None:
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """``A | list[B | C]`` → ``A`` and ``list[B | C]``."""
+    """Split the alternatives: ``A | list[B | C]`` → ``A`` and ``list[B | C]``."""
     found = [""]
     depth = 0
     for piece in re.split(r"(\[|\]| \| )", annotation):
@@ -128,7 +128,7 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def listed(before: str, pieces: Iterable[str], *, indent: int = 0) -> Iterator[str]:
-    """``before[`` and one piece a line; the comma at the end keeps it so, however short."""
+    """Yield ``before[`` and one piece per line; the final comma makes formatters keep it."""
     space = _INDENT * indent
     yield f"{space}{before}["
     yield from (f"{space}{_INDENT}{piece}," for piece in pieces)
@@ -136,7 +136,7 @@ def listed(before: str, pieces: Iterable[str], *, indent: int = 0) -> Iterator[s
 
 
 def from_import(module: str, names: Iterable[str], *, indent: int = 0) -> Iterator[str]:
-    """``from module import name, name``, sorted as linters want it."""
+    """Yield ``from module import name, name``, sorted as linters require."""
     ordered = sorted(names, key=member_key)
     space = _INDENT * indent
     line = f"{space}from {module} import {', '.join(ordered)}"
@@ -149,14 +149,14 @@ def from_import(module: str, names: Iterable[str], *, indent: int = 0) -> Iterat
 
 
 def member_key(name: str) -> tuple[int, list[tuple[bool, int, str]], str]:
-    """Constants, then classes, then the rest; numbers in names count as numbers."""
+    """Sort key: constants, then classes, then the rest; numbers in names sort as numbers."""
     first = name[:1]
     rank = 0 if name.isupper() and len(name) > 1 else 1 if first.isupper() else 2
     return rank, natural_key(name), name
 
 
 def natural_key(name: str) -> list[tuple[bool, int, str]]:
-    """``V2`` before ``V10``."""
+    """Sort key that puts ``V2`` before ``V10``."""
     return [
         (not piece.isdigit(), int(piece) if piece.isdigit() else 0, piece)
         for piece in re.findall(r"\d+|\D", name)

@@ -1,4 +1,4 @@
-"""Names of a schema in; names that Python takes out: snake_case, safe, and one of each."""
+"""Converts the names of a schema to Python names: snake_case, safe and unique."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kinform.objects import Model, TypedObject
 
 _WORD = re.compile(
     r"IPv[46]"
-    r"|[A-Z]{2,}s(?![a-z])"  # IPs, URLs: a plural of capitals is one word
-    r"|[A-Z]+(?=V\d)"  # openAPIV3Schema: the version is a word of its own
+    r"|[A-Z]{2,}s(?![a-z])"  # IPs, URLs: an uppercase plural is one word
+    r"|[A-Z]+(?=V\d)"  # openAPIV3Schema: the version is a separate word
     r"|V\d+(?:(?:alpha|beta)\d+)?"
-    r"|[A-Z]+(?![a-z])\d*"  # capitals up to where the next word begins
+    r"|[A-Z]+(?![a-z])\d*"  # capitals up to the start of the next word
     r"|[A-Z]?[a-z][a-z0-9]*"
     r"|\d+[a-z]*"
 )
 _PLAIN = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
-# An annotation or a default in the same class would find the field in place of these.
+# A field with such a name would shadow it for annotations and defaults in the same class.
 _SHADOWED = frozenset(
     {"list", "dict", "str", "int", "float", "bool", "bytes", "datetime", "msgspec", "property"}
 )
@@ -33,19 +33,19 @@ _OF_KINDS = frozenset(name for name in dir(TypedObject) if not name.startswith("
 
 
 def words(name: str) -> list[str]:
-    """``externalIPs`` → ``["external", "ips"]``; all in lower case."""
+    """Split a name: ``externalIPs`` → ``["external", "ips"]``; all in lower case."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
 def snake_case(name: str) -> str:
-    """``clusterIP`` → ``cluster_ip``; empty if there is nothing in it that a name may have."""
+    """``clusterIP`` → ``cluster_ip``; empty if no character is valid in a name."""
     return "_".join(words(name))
 
 
 def attribute_name(json: str, *, of_kind: bool = False) -> str:
-    """The attribute for a JSON field: ``from`` → ``from_``, ``$ref`` → ``ref``.
+    """Return the attribute for a JSON field: ``from`` → ``from_``, ``$ref`` → ``ref``.
 
-    A kind has more names of its own than a struct has; ``of_kind`` keeps clear of them, too.
+    A kind has more attributes of its own than a struct; ``of_kind`` avoids those, too.
     """
     name = snake_case(json) or "field"
     if name[0].isdigit():
@@ -55,12 +55,12 @@ def attribute_name(json: str, *, of_kind: bool = False) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether Python, or what generated classes are written with, has this word already."""
+    """Whether the name is reserved by Python or used by the code of generated classes."""
     return keyword.iskeyword(name) or name in _SHADOWED
 
 
 def module_name(name: str) -> str:
-    """A part of a module's path: ``v1alpha1``, ``cert_manager_io``."""
+    """Return a component of a module's path: ``v1alpha1``, ``cert_manager_io``."""
     text = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_") or "module"
     if text[0].isdigit():
         text = f"v{text}"
@@ -68,7 +68,7 @@ def module_name(name: str) -> str:
 
 
 def class_name(name: str) -> str:
-    """``podTemplate`` → ``PodTemplate``, ``my-kind`` → ``MyKind``; capitals stay as they are."""
+    """``podTemplate`` → ``PodTemplate``, ``my-kind`` → ``MyKind``; capitals are kept."""
     pieces = re.findall(r"[A-Za-z0-9]+", name)
     text = "".join(piece[0].upper() + piece[1:] for piece in pieces) or "Struct"
     if text[0].isdigit():
@@ -77,10 +77,10 @@ def class_name(name: str) -> str:
 
 
 def plural_name(kind: str, plural: str) -> str:
-    """The resource's attribute, with words split as the kind has them.
+    """Return the attribute of the resource, with the word boundaries of its kind.
 
-    ``NetworkPolicy`` and ``networkpolicies`` → ``network_policies``. A plural that is not made
-    of the kind's words stays in one piece.
+    ``NetworkPolicy`` and ``networkpolicies`` → ``network_policies``. A plural that does not
+    consist of the kind's words is not split.
     """
     *first, last = words(kind) or [""]
     rest = plural.removeprefix("".join(first))
@@ -92,7 +92,7 @@ def plural_name(kind: str, plural: str) -> str:
 
 
 def member_name(value: str) -> str:
-    """The constant for a value of an enum: ``NoSchedule`` → ``NO_SCHEDULE``, ``""`` → ``EMPTY``."""
+    """Return the constant for a value: ``NoSchedule`` → ``NO_SCHEDULE``, ``""`` → ``EMPTY``."""
     if not value:
         return "EMPTY"
     if value == "*":
@@ -104,7 +104,7 @@ def member_name(value: str) -> str:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The same names; where one came before, with the first number that makes it another."""
+    """Make names unique: a repeated name gets the first number that is free."""
     seen: set[str] = set()
     result = []
     for name in names:
@@ -118,7 +118,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def is_camel_of(json: str, attribute: str) -> bool:
-    """Whether the wire's name follows from the attribute by ``rename="camel"`` alone."""
+    """Whether ``rename="camel"`` alone converts the attribute to the name on the wire."""
     plain = attribute.rstrip("_")
     if not _PLAIN.fullmatch(plain):
         return False

@@ -1,4 +1,4 @@
-"""A `ModuleDef` in; the source of that module out, as a formatter would leave it."""
+"""Renders a `ModuleDef` as source code, formatted as by a formatter."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OBJECTS = ("Always", "FieldsV1", "MicroTime", "Quantity")
 
 
 def render_module(module: ModuleDef, *, inside_kinform: bool = False) -> str:
-    """The whole file.
+    """Return the whole file.
 
     Args:
-        module: What is to be in it.
-        inside_kinform: Imports of kinform stand apart from those of other libraries, as the
-            files of a project itself do.
+        module: The content.
+        inside_kinform: Whether to sort imports of kinform separately from those of other
+            libraries, as for files of kinform itself.
     """
     bodies: list[list[str]] = [
         *([*_enum(enum)] for enum in module.enums),
@@ -36,7 +36,7 @@ def render_module(module: ModuleDef, *, inside_kinform: bool = False) -> str:
     ]
     head = [*_docstring(module.docstring), ""]
     if any(line.endswith((" = []", " = {}")) for body in bodies for line in body):
-        # msgspec makes a fresh one of an empty default; a linter cannot know.
+        # msgspec copies empty defaults, which a linter cannot know.
         head += ["# ruff: noqa: RUF012", ""]
     head += ["from __future__ import annotations", ""]
     head.extend(_imports(module, bodies, apart=inside_kinform))
@@ -48,7 +48,7 @@ def render_module(module: ModuleDef, *, inside_kinform: bool = False) -> str:
 
 
 def in_order(structs: Sequence[StructDef]) -> list[StructDef]:
-    """The same structs by name, but each after those that make its defaults."""
+    """Sort structs by name, but each after those that its defaults use."""
     by_name = {struct.name: struct for struct in sorted(structs, key=lambda s: s.name)}
     ordered: dict[str, StructDef] = {}
 
@@ -81,7 +81,7 @@ def _exported(module: ModuleDef) -> list[str]:
 
 
 def _imports(module: ModuleDef, bodies: list[list[str]], *, apart: bool) -> Iterator[str]:
-    """In sections, each with an empty line after it."""
+    """Yield the imports in sections, each followed by an empty line."""
     used = _used_names(module)
     standard = []
     if "datetime" in used:
@@ -105,7 +105,7 @@ def _imports(module: ModuleDef, bodies: list[list[str]], *, apart: bool) -> Iter
 
 
 def _used_names(module: ModuleDef) -> set[str]:
-    """What the annotations and defaults name; of ``meta_v1.ObjectMeta``, the module."""
+    """Return the names in annotations and defaults; for ``meta_v1.ObjectMeta``, the module."""
     fields = [field for struct in module.structs for field in struct.fields]
     fields += [field for kind in module.kinds for field in kind.fields]
     text = " ".join(f"{field.annotation} {field.default}" for field in fields)
@@ -113,7 +113,7 @@ def _used_names(module: ModuleDef) -> set[str]:
 
 
 def _imported_name(line: str) -> str:
-    """What a line of import makes known."""
+    """Return the name that an import line defines."""
     return line.split()[-1]
 
 
@@ -153,7 +153,7 @@ def _struct_field(field: FieldDef) -> Iterator[str]:
 
 
 def _factory(default: str) -> str:
-    """What makes a fresh value; empty if one value is good for all."""
+    """Return the factory for new values; empty if one value can be shared."""
     known = {"[]": "list", "{}": "dict"}
     return known.get(default) or (default[:-2] if default.endswith("()") else "")
 
@@ -206,5 +206,5 @@ def _parameter(field: FieldDef) -> Iterator[str]:
 
 
 def _unmarked(annotation: str) -> str:
-    """What a value is, without how it is written."""
+    """Return the type of the value, without the ``Always`` marker."""
     return annotation[7:-1] if annotation.startswith("Always[") else annotation

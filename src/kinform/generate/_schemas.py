@@ -1,7 +1,7 @@
-"""A kind and its OpenAPI v3 schema in; its class, and the structs and enums below it, out.
+"""Reads a kind's OpenAPI v3 schema: its class, and the structs and enums below it.
 
-Nothing is validated in the end: a schema says what a field is called and which type it has, and
-all else in it is for the server. What has no type in Python becomes ``Any``, with a warning.
+Only names and types of fields are used; the server does all validation. Fields without a
+matching Python type become ``Any``, with a warning.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata")
 _NEVER_ABSENT = ("spec", "status")
 _DEEPEST = 60
 _COMBINED = ("allOf", "anyOf", "oneOf", "not")
-# Types that go without properties and items. Called, so that a required zero is sent, too:
-# a struct leaves out what equals a plain default, and the server would miss it.
+# Types without properties and items. Their required zero values are sent explicitly: a struct
+# omits fields that equal a plain default, which the server would reject as missing.
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _UNSPEAKABLE = re.compile(r'["\\\x00-\x1f]')
 _ZEROS = {"str": '""', "int": "0", "float": "0.0", "bool": "False"}
@@ -31,11 +31,11 @@ _ZEROS = {"str": '""', "int": "0", "float": "0.0", "bool": "False"}
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """A type as source, and what a field of it is when it is required and absent.
+    """A type as source, and the value of an absent required field of that type.
 
     Attributes:
-        zero: Its value; none if even a required one may read as ``None``.
-        is_container: An absent one reads as an empty one, required or not.
+        zero: The value; ``None`` if even a required field may be ``None``.
+        is_container: Whether an absent field reads as an empty container, required or not.
     """
 
     text: str
@@ -47,11 +47,11 @@ _ANY = _Type("Any")
 
 
 class SchemaReader:
-    """Reads the kinds of one module. What it has found so far is in its attributes.
+    """Reads the kinds of one module and collects the results in its attributes.
 
     Args:
-        names: Those of the module's classes.
-        warn: Is told which fields are ``Any`` for want of a better type.
+        names: The class names of the module.
+        warn: Receives a warning for each field that becomes ``Any`` for lack of a better type.
     """
 
     def __init__(self, names: ClassNames, warn: Warn) -> None:
@@ -62,7 +62,7 @@ class SchemaReader:
         self._warn = warn
 
     def read(self, kind: CustomKind) -> KindDef:
-        """The class of the kind; its structs and enums are added to those of the module."""
+        """Return the class of the kind; its structs and enums are added to the module."""
         reading = _Reading(self, kind, self._names, self._warn)
         return KindDef(
             name=self._names.of_kind(kind.kind),
@@ -76,7 +76,7 @@ class SchemaReader:
 
 
 class _Reading:
-    """One kind's schema, on the way down from its root."""
+    """The traversal of one kind's schema."""
 
     def __init__(
         self, module: SchemaReader, kind: CustomKind, names: ClassNames, warn: Warn
@@ -89,13 +89,13 @@ class _Reading:
         self._open_references: list[str] = []
 
     def parts(self) -> tuple[FieldDef, ...]:
-        """The top-level fields, but for those that every object has."""
+        """Return the top-level fields, except those that every object has."""
         schema = self._resolved(self._kind.schema)
         properties = schema.get("properties")
         if not isinstance(properties, Mapping) or not properties:
             if not schema:
                 self._warn((), "the definition has no schema; spec and status are")
-            # Open to anything: what nearly every kind has is at hand, the rest by to_dict().
+            # No known fields: spec and status are attributes, all others are in to_dict().
             return tuple(FieldDef(name, name, "Any", "dict()") for name in _NEVER_ABSENT)
         own = {name: each for name, each in properties.items() if name not in _OF_EVERY_OBJECT}
         required = {*_required(schema), *_NEVER_ABSENT}
@@ -122,15 +122,15 @@ class _Reading:
         named = []
         for name, schema in properties.items():
             if isinstance(name, str) and _UNSPEAKABLE.search(name):
-                # No struct can have such a field; whole objects keep it.
+                # A struct cannot have such a field; untyped objects keep it.
                 self._tell(f"{self._kind}: a field is called {name!r}; left out")
             elif isinstance(name, str) and name:
                 named.append((name, schema))
             else:
-                # YAML reads `on:` and `404:` as no text, and JSON knows nothing else.
+                # YAML reads keys such as `on:` and `404:` as other types, but JSON only has text.
                 where = f"a field of {'.'.join(path)}" if path else "a field"
                 self._tell(f"{self._kind}: {where} is called {name!r}, put it in quotes; left out")
-        # By name, as servers have them: a file and a cluster are to give the same package.
+        # Sorted by name as on servers, so that a file and a cluster give the same package.
         named.sort(key=lambda pair: pair[0])
         attributes = distinct(attribute_name(name, of_kind=of_kind) for name, _ in named)
         return tuple(
@@ -151,7 +151,7 @@ class _Reading:
         optional = nullable or default == "None"
         text = f"{found.text} | None" if optional else found.text
         if is_required and not optional and not is_part:
-            # The server misses a required field even if it is empty.
+            # The server requires the field even if it is empty.
             text = f"Always[{text}]"
         return FieldDef(name, attribute, text, default)
 
@@ -161,7 +161,7 @@ class _Reading:
         if not isinstance(schema, Mapping):
             return self._any(path, "its schema is no mapping")
         if id(schema) in self._open_schemas:
-            # By an alias in YAML.
+            # Possible with an alias in YAML.
             return self._any(path, "its schema contains itself")
         if len(self._open_schemas) == _DEEPEST:
             return self._any(path[:8], f"its schema is more than {_DEEPEST} levels deep")
@@ -243,7 +243,7 @@ class _Reading:
         return _Type("dict[str, Any]", "{}", is_container=True)
 
     def _element(self, schema: Any, path: tuple[str, ...]) -> str:
-        """What a container holds: it is there, so only a null makes it ``None``."""
+        """Return the type of a container's elements, which are only ``None`` if nullable."""
         found = self._type(schema, path)
         nullable = found is not _ANY and _is_nullable(schema)
         return f"{found.text} | None" if nullable else found.text
@@ -256,15 +256,15 @@ class _Reading:
     # -- references --------------------------------------------------------------------------
 
     def _resolved(self, schema: Json) -> Json:
-        """A schema, or the one that it refers to."""
+        """Return the schema, or the one that it refers to."""
         target = self._kind.components.get(_reference(schema) or "")
         return target if isinstance(target, Mapping) else schema
 
     def _referred(self, name: str, path: tuple[str, ...]) -> _Type:
-        """A struct of the document's own, once for all who refer to it."""
+        """Return a struct of the document, shared by all references to it."""
         known = self._module.references.get(name)
         if known is not None:
-            # One that is still being read contains itself: a default would have no end.
+            # A struct that is still being read contains itself, so its default would be infinite.
             return _Type(known.text) if name in self._open_references else known
         target = self._kind.components.get(name)
         if not isinstance(target, Mapping):
@@ -288,7 +288,7 @@ _QUANTITY = _Type("Quantity")
 
 
 def _reference(schema: Json) -> str | None:
-    """The name that a schema refers to; one with a default is wrapped in ``allOf``."""
+    """Return the name that a schema refers to; with a default, it is wrapped in ``allOf``."""
     for each in (schema, *_only(schema.get("allOf"))):
         target = each.get("$ref")
         if isinstance(target, str):
@@ -314,7 +314,7 @@ def _is_nullable(schema: Json) -> bool:
 
 
 def _contradiction(schema: Json, kind: object) -> str:
-    """Why nothing can be both; empty if something can."""
+    """Return why no value can satisfy both; empty if one can."""
     if kind not in (None, "object"):
         for member in ("properties", "additionalProperties"):
             if schema.get(member):
