@@ -245,7 +245,7 @@ class ApiServer(InProcessApi):
 
     @property
     def clock(self) -> Callable[[], float]:
-        """Returns the seconds since the epoch, for the timestamps of objects. Can be set."""
+        """A function that returns the time, in seconds since the epoch, for objects. Can be set."""
         return self._cluster.clock
 
     @clock.setter

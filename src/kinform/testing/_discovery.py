@@ -41,7 +41,7 @@ class Discovery:
         """
         for clause in parse_accept(accept):
             kind = clause.parameters.get("as")
-            # These documents have no protobuf form: clients that request it get JSON, as expected.
+            # These documents have no protobuf form: clients that request it can read JSON.
             if clause.media_type in ("*/*", JSON, PROTOBUF) and not kind:
                 return False
             if clause.media_type == JSON and (

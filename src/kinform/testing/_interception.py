@@ -47,7 +47,7 @@ class Call:
 
 
 class Sink(Protocol):
-    """The target of a response: one ``start``, any number of ``write``, ``finish`` or ``abort``.
+    """One response: ``start`` once, any number of ``write``, then ``finish`` or ``abort``.
 
     ``write`` returns when the network has capacity again; this is the only back-pressure.
     """

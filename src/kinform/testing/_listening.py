@@ -1,7 +1,7 @@
 """A listening socket that creates a protocol for each connection, until it is closed.
 
-While it is closed, asyncio's own server loses connections that it is just accepting: they stay
-open, but are never read. This one serves every accepted connection, or closes it.
+While closing, asyncio's own server loses connections that it is just accepting: they stay open,
+but are never read. This one serves every accepted connection, or closes it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Listening:
         self._loop.remove_reader(self._socket)
         self._socket.close()
         if self._coming_in:
-            # Not cancelled yet: asyncio does not close TLS connections before their handshake.
+            # Not cancelled yet: asyncio does not close TLS connections before the handshake starts.
             _, late = await asyncio.wait(self._coming_in, timeout=_HANDSHAKE_PATIENCE)
             for task in late:
                 task.cancel()

@@ -112,7 +112,7 @@ _STATUS_KEPT_ON_CREATE = frozenset({"nodes"})
 # Kinds whose deletionTimestamp has no grace period.
 _UNGRACEFUL = frozenset({"namespaces", "customresourcedefinitions.apiextensions.k8s.io"})
 
-# Kinds whose labels a write to /status does not change; other kinds accept such changes.
+# Kinds whose labels or other metadata a write to /status does not change.
 _STATUS_KEEPS_LABELS = frozenset({"deployments.apps"})
 _STATUS_KEEPS_METADATA = frozenset(
     [

@@ -280,7 +280,7 @@ class Verbs:
         headers = common_headers(request.encoding.content_type)
         await send_pieces(sink, headers, pieces, gzip=request.gzip)
 
-    # Resources that are not stored
+    # Reviews and subresources
 
     async def _review(self, request: _Request, sink: Sink, asker: Asker) -> None:
         question = decode_object(request.call.body, request.content_type, request.served)

@@ -72,7 +72,7 @@ class Watch:
         # The latest version sent to the client; bookmarks are only sent for later ones.
         self._told = 0
 
-    # Called by the collection, at any await of this watch.
+    # Called by the collection while the other methods are suspended.
 
     def notify(self, change: Change) -> None:
         self._pending.append(change)

@@ -204,7 +204,7 @@ def _finish(
     new: Document,
     options: WriteOptions,
 ) -> Stored:
-    """Remove a deleted object, because the write removed its last finalizer, and return it.
+    """Remove an object after the write that unblocked its deletion, and return it.
 
     The result has the previous version, because this state was never stored.
     """

@@ -1,4 +1,4 @@
-"""A little living cluster for the embedded server, and realistic pods by the thousand for load."""
+"""A simulated cluster for the embedded server, and thousands of realistic pods for load tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and numbers in, the bodies of nodes, namespaces, deployments and replica sets out."""
+"""Creates the bodies of nodes, namespaces, deployments and replica sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What a deployment runs."""
+    """The application of a deployment."""
 
     name: str
     namespace: str
@@ -133,12 +133,12 @@ def owner_reference(owner: Body) -> Body:
     }
 
 
-# The letters that Kubernetes makes names of: no vowels, so no words.
+# The characters of generated names in Kubernetes: without vowels, they do not form words.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def hash_of(text: str, *, length: int = 10) -> str:
-    """A short name that depends on the text alone, in the letters Kubernetes uses."""
+    """Return a short name that only depends on the text, in the characters of Kubernetes."""
     number = zlib.crc32(text.encode()) * 2654435761
     letters = []
     for _ in range(length):

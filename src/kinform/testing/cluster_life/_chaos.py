@@ -1,4 +1,4 @@
-"""Time in, things that happen to a cluster out: rollouts, scaling, crashes, nodes gone silent."""
+"""Random incidents of the simulated cluster: rollouts, scaling, crashes and silent nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kinform.testing.cluster_life._bodies import Body, node_ready_condition
 from kinform.testing.cluster_life._kubelet import Kubelet, Stage
 from kinform.testing.cluster_life._world import DEPLOYMENTS, NODES, PODS, World, has_condition
 
-# Simulated seconds to the first time, and then from one time to the next.
+# Simulated seconds until the first incident, and the range between later ones.
 _CRASH = (2.0, (3.0, 7.0))
 _SCALE = (3.5, (4.0, 8.0))
 _ROLLOUT = (5.0, (7.0, 12.0))
@@ -16,7 +16,7 @@ _REPLICAS = (1, 7)
 
 
 class Chaos:
-    """What nobody planned. Each kind has a rhythm of its own."""
+    """Unplanned incidents. Each type has its own interval."""
 
     def __init__(self, world: World, kubelet: Kubelet) -> None:
         self._world = world
@@ -63,7 +63,7 @@ class Chaos:
 
     def _silence_a_node(self) -> None:
         ready = [node for node in self._world.all(NODES) if has_condition(node, "Ready")]
-        # The last one stays: a cluster without nodes has nothing left to show.
+        # The last node stays ready; without any node the cluster would be empty.
         if len(ready) > 1 and (node := self._one_of(ready)):
             self._set_ready(node, ready=False)
             lasts = self._world.random.uniform(*_OUTAGE_LASTS)
@@ -88,7 +88,7 @@ class Chaos:
 
 
 def _next_tag(image: str) -> str:
-    """``web:1.4`` → ``web:1.5``."""
+    """Increment the tag: ``web:1.4`` → ``web:1.5``."""
     name, _, tag = image.rpartition(":")
     major, _, minor = tag.partition(".")
     return f"{name}:{major}.{int(minor) + 1}" if minor.isdecimal() else f"{name}:1.1"

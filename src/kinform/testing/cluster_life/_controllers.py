@@ -1,4 +1,4 @@
-"""Deployments in, replica sets and pods out: rolling updates, scaling, cleaning up."""
+"""Simulated controllers for deployments and replica sets: rolling updates, scaling, cleanup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETS_KEPT = 2
 
 
 class Controllers:
-    """The deployment and the replica set controller, and the garbage collector."""
+    """The deployment and replica set controllers, and the garbage collector."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -91,7 +91,7 @@ class Controllers:
     def _roll(
         self, deployment: Body, newest: Body, older: Iterable[Body], ready: dict[str, int]
     ) -> None:
-        """One pod more than wanted may be there, and none less than wanted may be ready."""
+        """Roll out with at most one pod more than desired, and never fewer ready than desired."""
         wanted = deployment["spec"]["replicas"]
         waning = [s for s in older if s["spec"]["replicas"] > 0]
         grown = newest["spec"]["replicas"]
@@ -123,7 +123,7 @@ class Controllers:
         for _ in range(wanted - len(alive)):
             suffix = "".join(self._world.random.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
             self._world.create(pod_body(replica_set, suffix=suffix))
-        # Those that are no use yet go first.
+        # Delete pods that are not ready first.
         alive.sort(key=_is_ready)
         for pod in alive[: max(0, len(alive) - wanted)]:
             self._world.delete(PODS, pod)
@@ -140,7 +140,7 @@ class Controllers:
         )
 
     def _collect_orphans(self, sets: dict[str, list[Body]], pods: dict[str, list[Body]]) -> None:
-        """What is left belongs to nobody who is there. Pods that nobody owns are left alone."""
+        """Delete the objects whose owner no longer exists. Pods without an owner are kept."""
         for owner, orphans in sets.items():
             for replica_set in orphans if owner else ():
                 self._world.delete(REPLICA_SETS, replica_set)

@@ -1,4 +1,4 @@
-"""Pods in, pods one stage further out: the scheduler and the kubelets in one.
+"""The simulated scheduler and kubelets, which move pods from stage to stage.
 
 UNSCHEDULED → CREATING → RUNNING ⇄ CRASHED
      └────────────┴─────────┴────────┴──→ TERMINATING → gone
@@ -21,7 +21,7 @@ from kinform.testing.cluster_life._world import (
 
 
 class Stage(enum.Enum):
-    """Where a pod is in its life; read off the pod itself."""
+    """The stage of a pod in its life cycle, derived from the pod itself."""
 
     UNSCHEDULED = enum.auto()
     CREATING = enum.auto()
@@ -40,7 +40,7 @@ class Stage(enum.Enum):
         return cls.CRASHED if _is_waiting(pod) else cls.RUNNING
 
 
-# Simulated seconds that a pod spends in a stage, from and to.
+# The range of simulated seconds that a pod spends in a stage.
 _SECONDS = {
     Stage.UNSCHEDULED: (0.2, 0.8),
     Stage.CREATING: (0.8, 2.2),
@@ -51,7 +51,7 @@ _EVICTED_AFTER = 3.0
 
 
 class Kubelet:
-    """Moves each pod to its next stage when its time has come."""
+    """Moves each pod to its next stage when it is due."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -73,7 +73,7 @@ class Kubelet:
         self._forget({pod["metadata"]["uid"] for pod in pods})
 
     def crash(self, pod: Body) -> None:
-        """Its container exits with an error, and waits before it is started again."""
+        """Let the container exit with an error and wait for its restart."""
         self._set_running(pod, ready=False, crashed=True, restarts=_restarts(pod) + 1)
 
     def _step_pod(self, pod: Body, load: Counter[str]) -> None:
@@ -114,7 +114,7 @@ class Kubelet:
         self._world.update_status(pod, status)
 
     def _evict(self, pod: Body) -> None:
-        """Its node is silent: no longer ready, then deleted, then gone without its kubelet."""
+        """Evict a pod from a silent node: not ready, then deleted, then removed without kubelet."""
         since = self._unreachable_since.setdefault(pod["metadata"]["uid"], self._world.elapsed)
         stage = Stage.of(pod)
         if stage is Stage.TERMINATING:

@@ -1,4 +1,4 @@
-"""A server in, a server with a little cluster living on it out."""
+"""Runs a small simulated cluster on a server."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _SETTLES_WITHIN = 400
 
 
 class ClusterLife:
-    """Nodes, deployments, and pods that come, change and go, until you stop stepping.
+    """A simulated cluster: nodes, deployments and pods that change with every step.
 
-    The same seed and the same steps give the same story. It lives with what others do to
-    the same server: delete a pod and it is replaced, scale a deployment and it follows.
+    The same seed and steps produce the same events. The simulation reacts to other clients of
+    the server: it replaces deleted pods and follows the scale of deployments.
 
     Args:
-        server: An ``ApiServer``; a ``BlockingApiServer`` will do for ``step``.
-        seed: Which story.
-        nodes: How many nodes.
-        applications: What runs on them.
-        speed: How many simulated seconds ``run`` lives in a real one.
+        server: An ``ApiServer``; for ``step``, also a ``BlockingApiServer``.
+        seed: The seed of all random events.
+        nodes: The number of nodes.
+        applications: The applications to deploy.
+        speed: The number of simulated seconds per real second in ``run``.
 
     Raises:
-        ConfigError: There would be no node, or time would stand still.
+        ConfigError: The number of nodes or the speed is invalid.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ClusterLife:
         self._whims: Chaos | None = None
 
     def populate(self) -> None:
-        """Make the nodes, the namespaces and the deployments; pods follow step by step."""
+        """Create the nodes, namespaces and deployments; pods follow with the steps."""
         world = self._world
         for index in range(self._nodes):
             world.create(node_body(index, now=world.now))
@@ -75,15 +75,15 @@ class ClusterLife:
             world.create(namespace_body(namespace))
         for app in self._applications:
             world.create(deployment_body(app, tag="1.0"))
-        # A status that comes with a new object is ignored, for nodes too.
+        # The status of a new object is ignored, also for nodes.
         for index, node in enumerate(world.all(NODES)):
             world.update_status(node, node_body(index, now=world.now)["status"])
 
     def settle(self) -> None:
-        """Live, in no real time, until every deployment is available.
+        """Run, without waiting in real time, until all deployments are available.
 
         Raises:
-            ConfigError: It never is, because someone else is in the way.
+            ConfigError: They do not become available, because another client interferes.
         """
         for _ in range(_SETTLES_WITHIN):
             if all(has_condition(body, "Available") for body in self._world.all(DEPLOYMENTS)):
@@ -92,20 +92,20 @@ class ClusterLife:
         raise ConfigError("the cluster did not settle; does something else delete its pods?")
 
     def settle_step(self) -> None:
-        """A quarter of a simulated second, in which nothing happens that nobody asked for."""
+        """Advance by a quarter of a simulated second, without random incidents."""
         self._world.elapsed += _TICK
         self._controllers.step()
         self._kubelet.step()
 
     def step(self) -> None:
-        """A quarter of a simulated second, in which things may also go wrong."""
+        """Advance by a quarter of a simulated second, with random incidents."""
         if self._whims is None:
             self._whims = Chaos(self._world, self._kubelet)
         self._whims.step()
         self.settle_step()
 
     async def run(self) -> None:
-        """Live until cancelled."""
+        """Run until cancelled."""
         while True:
             self.step()
             await asyncio.sleep(self._pause)

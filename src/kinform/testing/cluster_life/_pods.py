@@ -1,4 +1,4 @@
-"""Pods: their bodies, what becomes of them, and any number of them of a given size for load."""
+"""Pods: their bodies, their status, and large numbers of them with a given size for load."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kinform.errors import ConfigError
 from kinform.testing.cluster_life._bodies import Body, owner_reference
 
 _EPOCH = "2026-01-01T00:00:00Z"
-# What is put in their place has the same length, so every pod has the size that was asked for.
+# Placeholders have the length of their values, so that every pod has the requested size.
 _INDEX = b"@@INDEX@"
 _NODE = b"@@NODE@@"
 _ADDRESS = b"@@@ADDRESS@@@@"
 
 
 def pod_body(replica_set: Body, *, suffix: str) -> Body:
-    """A pod as a replica set makes it: nowhere yet, and pending."""
+    """Return a new pod of a replica set, unscheduled and pending."""
     template = replica_set["spec"]["template"]
     container = template["spec"]["containers"][0]
     name = replica_set["metadata"]["name"]
@@ -45,7 +45,7 @@ def pod_body(replica_set: Body, *, suffix: str) -> Body:
 
 
 def pending_status(*, now: str) -> Body:
-    """Scheduled, and its container is being made."""
+    """Return the status of a scheduled pod whose container is being created."""
     return {
         "phase": "Pending",
         "qosClass": "Burstable",
@@ -57,7 +57,7 @@ def pending_status(*, now: str) -> Body:
 def running_status(
     pod: Body, *, ready: bool, restarts: int, crashed: bool, pod_ip: str, now: str
 ) -> Body:
-    """Its container runs, or has crashed and waits for its next try."""
+    """Return the status of a pod whose container runs, or has crashed and waits to restart."""
     container = pod["spec"]["containers"][0]
     exited = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting"}}
@@ -98,20 +98,20 @@ def _conditions(*, ready: bool, now: str) -> list[Body]:
 
 
 def realistic_pod(index: int, *, size: int = 13_000, namespace: str = "load") -> Body:
-    """A running pod whose JSON is exactly ``size`` bytes long.
+    """Return a running pod whose JSON is exactly ``size`` bytes long.
 
-    Any two pods differ in name, labels, node and address; the bulk, as in real clusters, is
-    environment and managed fields.
+    Pods differ in name, labels, node and address; as in real clusters, most of the size is
+    environment variables and managed fields.
 
     Raises:
-        ConfigError: A pod cannot be that small.
+        ConfigError: The size is too small for a pod.
     """
     pod: Body = msgspec.json.decode(realistic_pod_json(index, size=size, namespace=namespace))
     return pod
 
 
 def realistic_pod_json(index: int, *, size: int = 13_000, namespace: str = "load") -> bytes:
-    """The same pod as bytes, made many times as fast: to load them by the hundred thousand."""
+    """Return the same pod as bytes, much faster, to load hundreds of thousands of pods."""
     high, low = divmod(index, 150)
     higher, middle = divmod(high, 150)
     address = f"10.{100 + higher % 150}.{100 + middle}.{100 + low}"

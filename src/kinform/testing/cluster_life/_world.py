@@ -1,4 +1,4 @@
-"""The server's in-process api and a simulated clock: what the cluster's inhabitants live by."""
+"""The state of the simulation: the server's in-process API and a simulated clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPLICA_SETS = GVR("apps", "v1", "replicasets")
 
 
 class ClusterApi(Protocol):
-    """The part of ``ApiServer`` that life needs. ``BlockingApiServer`` has it too."""
+    """The part of ``ApiServer`` that the simulation uses. ``BlockingApiServer`` has it too."""
 
     def create(self, obj: Mapping[str, Any]) -> Body: ...
 
@@ -39,19 +39,19 @@ class ClusterApi(Protocol):
 
 
 class World:
-    """What is there now, and how to change it. Somebody else may be changing it too.
+    """The current objects and how to change them, while other clients may change them too.
 
-    So nothing is remembered that the server knows: every step reads anew, and a write that
-    comes too late (the object was changed, or is gone) is left for the next step.
+    Therefore nothing from the server is cached: every step reads again, and a write that fails
+    because the object was changed or deleted is left for the next step.
     """
 
     def __init__(self, api: ClusterApi, *, seed: int) -> None:
         self._door = api
         self.random = random.Random(seed)
         self.elapsed = 0.0
-        """Simulated seconds since life began."""
+        """Simulated seconds since the start."""
         self._began = datetime.now(UTC)
-        # Where pods are ours: once there was a deployment, always, for it may leave some behind.
+        # Namespaces that have, or had, a deployment, because it may leave pods behind.
         self._inhabited = {"default"}
 
     @property
@@ -60,9 +60,9 @@ class World:
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def all(self, gvr: GVR) -> list[Body]:
-        """All of a kind; of pods those in ``default`` and where deployments are or were.
+        """Return all objects of a kind; pods only of ``default`` and namespaces of deployments.
 
-        Others may keep thousands of pods on the same server, and those are none of our business.
+        Other clients may have thousands of pods on the same server, which are ignored.
         """
         if gvr != PODS:
             return self._door.list(gvr)
@@ -79,13 +79,13 @@ class World:
             self._door.update(body, subresource=subresource)
 
     def bind(self, pod: Body) -> None:
-        """Give an unscheduled pod the node and the status it now carries: two writes, as ever."""
+        """Write the node and the status of an unscheduled pod, as two writes like a scheduler."""
         with suppress(ConflictError, NotFoundError):
             bound = self._door.update(pod)
             self._door.update({**bound, "status": pod["status"]}, subresource="status")
 
     def update_status(self, body: Body, status: Body) -> None:
-        """Only if it says something new."""
+        """Write the status if it changed."""
         if body.get("status") != status:
             self.update({**body, "status": status}, subresource="status")
 
@@ -101,7 +101,7 @@ class World:
 
 
 def owner_uid(body: Body) -> str:
-    """The uid of the controller that made it, or an empty string."""
+    """Return the uid of the controller that owns it, or an empty string."""
     for owner in body["metadata"].get("ownerReferences", ()):
         if owner.get("controller"):
             return str(owner["uid"])

@@ -100,7 +100,7 @@ def error_event_without_kind(*, after: int = 0) -> Fault:
 
 
 def close_silently(*, after: int = 0) -> Fault:
-    """End the watch cleanly and without an error event, as some proxies do to a 410."""
+    """End the watch cleanly and without an error event, as some proxies do instead of a 410."""
 
     if not after:
         return _whole_stream("close silently")
