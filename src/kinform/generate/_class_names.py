@@ -48,7 +48,7 @@ class ClassNames:
         return found
 
     def at_path(self, kind: str, path: Sequence[str]) -> str:
-        """Return ``CronTabSpecTemplate`` for ``spec.template``; the end of the path if too long."""
+        """Return ``CronTabSpecTemplate`` for ``spec.template``; the end of a long path."""
         first = self._kinds[kind]
         room = min(_LONGEST, _LONGEST_WITH_ATTRIBUTE - len(snake_case(path[-1]))) - len(first)
         steps = [class_name(step) for step in path]

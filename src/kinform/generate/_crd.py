@@ -52,7 +52,7 @@ def read_files(paths: Iterable[Path], warn: Warn) -> list[CustomKind]:
     Other objects are skipped, because release manifests contain both.
 
     Raises:
-        ConfigError: A file cannot be read, is not YAML, or contains no valid definition.
+        ConfigError: A file cannot be read, is not YAML, or has no definition or an invalid one.
     """
     kinds: dict[tuple[GVR, str], Path] = {}
     found: list[CustomKind] = []

@@ -178,7 +178,7 @@ class Document:
 
     @property
     def metadata(self) -> Json:
-        """The metadata, to change in place. The first access copies it if it is shared."""
+        """The metadata, to change in place. The first access decodes or creates it."""
         if "metadata" in self._raw or not isinstance(self._values.get("metadata"), dict):
             return self.own_metadata()
         found: Json = self._values["metadata"]

@@ -63,7 +63,7 @@ class Chaos:
 
     def _silence_a_node(self) -> None:
         ready = [node for node in self._world.all(NODES) if has_condition(node, "Ready")]
-        # The last node stays ready; without any node the cluster would be empty.
+        # The last ready node stays, because the cluster would be empty without one.
         if len(ready) > 1 and (node := self._one_of(ready)):
             self._set_ready(node, ready=False)
             lasts = self._world.random.uniform(*_OUTAGE_LASTS)

@@ -75,7 +75,7 @@ class ClusterLife:
             world.create(namespace_body(namespace))
         for app in self._applications:
             world.create(deployment_body(app, tag="1.0"))
-        # The status of a new object is ignored, also for nodes.
+        # Nodes that already existed were not created above and get their status here.
         for index, node in enumerate(world.all(NODES)):
             world.update_status(node, node_body(index, now=world.now)["status"])
 
