@@ -15,6 +15,7 @@ from kinform.blocking._running import Background, Runs, owned_by
 from kinform.blocking._source import ListWatch, inner_sources
 from kinform.informers import (
     Admission,
+    AnyHandler,
     DeletedObject,
     DeltaFIFO,
     Deltas,
@@ -33,7 +34,6 @@ from kinform.informers import Controller as AsyncController
 from kinform.informers import ControllerConfig as AsyncControllerConfig
 from kinform.informers import Informer as AsyncInformer
 from kinform.informers import Reflector as AsyncReflector
-from kinform.informers.dispatch._handlers import AnyHandler
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 

@@ -17,7 +17,7 @@ from kinform.informers import Asked, FactoryOptions, Namespaces, TweakListOption
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer
 from kinform.informers import SharedInformerFactory as AsyncFactory
-from kinform.informers.typed._new_informer import namespaces_of
+from kinform.informers.typed import namespaces_of
 from kinform.objects import PartialObjectMetadata, TypedObject
 
 M = TypeVar("M", bound=TypedObject)

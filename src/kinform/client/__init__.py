@@ -29,7 +29,7 @@ from kinform.client._negotiation import WireFormat
 from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
-from kinform.client._typed_verbs import MetadataVerbs
+from kinform.client._typed_verbs import MetadataVerbs, checked_form
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch, WatchEvent
 from kinform.client._writing import Body
@@ -66,6 +66,7 @@ __all__ = [
     "WriteKeywords",
     "as_field_selector",
     "as_label_selector",
+    "checked_form",
     "place_of",
     "suggest_resource",
 ]

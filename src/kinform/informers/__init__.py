@@ -26,7 +26,7 @@ from kinform.informers._transforms import (
 )
 from kinform.informers._unshared_informer import Informer
 from kinform.informers.dispatch._events import EventStream, InformerEvent
-from kinform.informers.dispatch._handlers import ResourceEventHandler
+from kinform.informers.dispatch._handlers import AnyHandler, ResourceEventHandler
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._registration import HandlerStats, Registration
 from kinform.informers.queue._delta_fifo import DeltaFIFO
@@ -64,6 +64,7 @@ from kinform.informers.typed import SharedInformerFactory, new_informer
 __all__ = [
     "NAMESPACE_INDEX",
     "Admission",
+    "AnyHandler",
     "Asked",
     "Backoff",
     "ChangeSource",

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from kinform.blocking._loop_thread import LoopThread
+from kinform.blocking import LoopThread
 from kinform.testing._apiserver import ApiServer
 from kinform.testing._request_log import ReceivedRequest, RequestLog
 from kinform.testing.faults import Faults

@@ -20,9 +20,9 @@ from kinform.client import (
     ResourceOrModel,
     Verbs,
     Watch,
+    checked_form,
     place_of,
 )
-from kinform.client._typed_verbs import checked_form
 from kinform.errors import ConfigError
 from kinform.informers.sources._list_shapes import read_page
 from kinform.informers.sources._off_loop import call_off_loop

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from kinform.informers._sharing import ResourceInformer
 from kinform.informers.typed._factory import SharedInformerFactory
-from kinform.informers.typed._new_informer import new_informer
+from kinform.informers.typed._new_informer import namespaces_of, new_informer
 
-__all__ = ["ResourceInformer", "SharedInformerFactory", "new_informer"]
+__all__ = ["ResourceInformer", "SharedInformerFactory", "namespaces_of", "new_informer"]
