@@ -170,7 +170,7 @@ class ApiError(KinformError):
         return f"{self.message or 'no message'} ({self.code}{reason})"
 
     def __reduce__(self) -> tuple[Callable[[], ApiError], tuple[()], dict[str, Any]]:
-        # Pickle passes only positional arguments, and ``code`` is keyword-only.
+        # Copying and pickling pass only positional arguments, and ``code`` is keyword-only.
         return partial(type(self), self.message, code=self.code), (), self.__dict__
 
     @property

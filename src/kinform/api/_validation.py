@@ -16,12 +16,12 @@ _FIELD = r"[^\s!=,\\]+"
 
 
 def is_dns_label(text: object) -> bool:
-    """Report whether ``text`` is a DNS label of at most 63 characters."""
+    """Report whether ``text`` is lower-case letters, digits and inner dashes, at most 63."""
     return isinstance(text, str) and len(text) <= 63 and bool(_DNS_LABEL.fullmatch(text))
 
 
 def is_dns_subdomain(text: object) -> bool:
-    """Report whether ``text`` is DNS labels joined by dots, at most 253 characters in total."""
+    """Report whether ``text`` is labels of any length joined by dots, 253 characters at most."""
     return isinstance(text, str) and len(text) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(text))
 
 

@@ -147,7 +147,7 @@ class TypedVerbs(Verbs[Unstructured]):
     def delete_collection(
         self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
     ) -> None:
-        """Delete all matching objects."""
+        """Delete all matching objects; the server deletes them one by one."""
         self._owned.run(self._inner.delete_collection(resource, **options))
 
     @overload
