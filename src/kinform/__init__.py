@@ -1,12 +1,12 @@
-"""The informer stack for Python.
+"""Kubernetes informers for Python.
 
     server ─bytes→ transport ─frames→ client ─events→ reflector ─deltas→ queue ─→ store/index
                                                                                   │
                                               listers, any thread ←───────────────┤
                                               dispatch ─→ handlers ←──────changes─┘
 
-Data moves left to right; imports point right to left. What most programs need is here; the
-rest lives in its room: ``kinform.api``, ``kinform.objects``, ``kinform.models``,
+Data flows from left to right. This package exports the names that most programs need; the
+others are in ``kinform.api``, ``kinform.objects``, ``kinform.models``,
 ``kinform.transport``, ``kinform.client``, ``kinform.informers``, ``kinform.metrics``,
 ``kinform.blocking``, ``kinform.generate``, ``kinform.testing``, ``kinform.errors``.
 """

@@ -1,51 +1,51 @@
-"""Every exception kinform raises, in one tree. Imports nothing of kinform.
+"""All exceptions that kinform raises, in one hierarchy.
 
     KinformError
-    ├─ ConfigError                        a kubeconfig, a credential or an option is wrong
-    ├─ DiscoveryError                     the server's API surface could not be read
-    │  └─ NoMatchError                    no such kind or resource; names the nearest ones
-    ├─ TransportError                     no answer: refused, reset, timed out, TLS
-    │  ├─ ResponseTooLargeError           the answer is larger than we agreed to hold
-    │  ├─ TruncatedResponseError          the answer broke off before its end
-    │  └─ SourceError                     a list or watch callable of your own raised
-    ├─ ApiError                           the server answered, and said no
+    ├─ ConfigError                        a kubeconfig, credential or option is invalid
+    ├─ DiscoveryError                     the server's API resources could not be read
+    │  └─ NoMatchError                    unknown kind or resource; suggests similar ones
+    ├─ TransportError                     no response: refused, reset, timed out, TLS
+    │  ├─ ResponseTooLargeError           the response exceeds the size limit
+    │  ├─ TruncatedResponseError          the response ended prematurely
+    │  └─ SourceError                     a custom list or watch callable raised
+    ├─ ApiError                           the server returned an error
     │  ├─ BadRequestError           400
     │  ├─ UnauthorizedError         401
     │  ├─ ForbiddenError            403
     │  ├─ NotFoundError             404
     │  ├─ MethodNotAllowedError     405
     │  ├─ NotAcceptableError        406
-    │  ├─ ConflictError             409   someone else wrote first
-    │  ├─ AlreadyExistsError        409   the name is taken
-    │  ├─ ExpiredError              410   that resource version is history
+    │  ├─ ConflictError             409   the object was modified concurrently
+    │  ├─ AlreadyExistsError        409   the name is already in use
+    │  ├─ ExpiredError              410   the resource version is too old
     │  ├─ UnsupportedMediaTypeError 415
     │  ├─ InvalidError              422
     │  ├─ TooManyRequestsError      429
     │  └─ ServerError               5xx
     │     ├─ ServiceUnavailableError      503
     │     └─ ServerTimeoutError           504
-    │        └─ ResourceVersionTooLargeError   this server has not caught up yet
-    ├─ DecodeError                        bytes from a server that are not what they claim to be
-    ├─ EncodeError                        an object of yours that has no place on the wire
-    ├─ WatchError                         a watch ended in a way that is not an answer
-    │  ├─ VeryShortWatchError             it was closed at once and had nothing to say
-    │  ├─ WatchSilenceError               it said nothing for longer than it ever does
-    │  ├─ WatchReplayError                it began with what was known, as if from the start
-    │  └─ IncompleteStreamError           a streamed list ended before it was complete
-    ├─ CacheError                         a store or an informer cannot do this
-    │  ├─ CacheSyncError                  not all informers have synced; says which, and why
-    │  ├─ UnknownIndexError               no index of this name
-    │  ├─ KeyFuncError                    an object that has no key
+    │        └─ ResourceVersionTooLargeError   the server is behind
+    ├─ DecodeError                        a server sent malformed data
+    ├─ EncodeError                        an object cannot be serialized
+    ├─ WatchError                         a watch failed without an error from the server
+    │  ├─ VeryShortWatchError             closed at once, without an event
+    │  ├─ WatchSilenceError               no data for too long
+    │  ├─ WatchReplayError                a resumed watch repeated known events
+    │  └─ IncompleteStreamError           a streaming list ended before it was complete
+    ├─ CacheError                         an operation on a store or informer failed
+    │  ├─ CacheSyncError                  not all informers have synced; says which and why
+    │  ├─ UnknownIndexError               there is no index with this name
+    │  ├─ KeyFuncError                    an object has no key
     │  └─ TransformError                  a transform failed on an object
-    ├─ InvalidNameError                   a key, kind, resource or path that cannot be one
-    ├─ SelectorError                      an illegal label or field selector
-    ├─ ReadOnlyError                      an edit to an object that came from a cache or a list
-    └─ StateError                         a call that makes no sense now (closed, not started)
-       ├─ AlreadyStartedError             it runs already
+    ├─ InvalidNameError                   an invalid key, kind, resource or path
+    ├─ SelectorError                      an invalid label or field selector
+    ├─ ReadOnlyError                      an attempt to modify a read-only object
+    └─ StateError                         an invalid call in this state (closed, not started)
+       ├─ AlreadyStartedError             it is already running
        ├─ AlreadyStoppedError             it has stopped
-       └─ QueueClosedError                nothing goes in any more
+       └─ QueueClosedError                the queue accepts no more items
 
-Errors of the libraries below (aiohttp, ssl, msgspec, yaml) never escape; they are the
+Errors of the underlying libraries (aiohttp, ssl, msgspec, yaml) are always wrapped and available as
 ``__cause__``.
 """
 
@@ -104,11 +104,11 @@ __all__ = [
 
 
 class KinformError(Exception):
-    """Catch this to catch everything that kinform raises on purpose."""
+    """Base class of all exceptions that kinform raises."""
 
 
 class ConfigError(KinformError):
-    """The configuration cannot be used; the message names file, field and way out."""
+    """The configuration is invalid; the message names the file, the field and the remedy."""
 
 
 class DiscoveryError(KinformError):
@@ -116,35 +116,35 @@ class DiscoveryError(KinformError):
 
 
 class NoMatchError(DiscoveryError):
-    """The server has no such kind or resource; the message suggests the nearest ones."""
+    """The server does not have this kind or resource; the message suggests similar ones."""
 
 
 class TransportError(KinformError):
-    """No answer came: refused, reset, timed out, or TLS failed. The cause is chained."""
+    """There was no response: refused, reset, timed out, or TLS failed. The cause is chained."""
 
 
 class ResponseTooLargeError(TransportError):
-    """The answer is larger than the limit it was read with."""
+    """The response is larger than the size limit."""
 
 
 class TruncatedResponseError(TransportError):
-    """The connection was lost, or the time was up, in the middle of an answer."""
+    """The connection was lost or the timeout expired in the middle of a response."""
 
 
 class SourceError(TransportError):
-    """A list or watch callable of your own raised what is not of kinform; it is the cause."""
+    """A custom list or watch callable raised an exception, which is the cause."""
 
 
 class ApiError(KinformError):
-    """The server answered, and the answer is no.
+    """The server returned an error.
 
     Attributes:
-        code: The HTTP status, or the ``code`` of a Status that came inside a stream.
+        code: The HTTP status, or the ``code`` of a Status received in a stream.
         reason: The machine-readable reason (``NotFound``, ``Expired``, …); may be empty.
-        message: What the server said, in one line where possible.
-        details: The Status' ``details``: name, kind, causes; empty if there were none.
-        retry_after: Seconds to wait before another try, from the header or the details.
-        metadata: The Status' own ``metadata``; empty if there was none.
+        message: The message of the server, in one line where possible.
+        details: The ``details`` of the Status: name, kind, causes; empty if absent.
+        retry_after: Seconds to wait before retrying, from the header or the details.
+        metadata: The ``metadata`` of the Status; empty if absent.
     """
 
     def __init__(
@@ -170,12 +170,12 @@ class ApiError(KinformError):
         return f"{self.message or 'no message'} ({self.code}{reason})"
 
     def __reduce__(self) -> tuple[Callable[[], ApiError], tuple[()], dict[str, Any]]:
-        # An exception is rebuilt from its positional arguments, and ``code`` is not one.
+        # Copying and pickling pass only positional arguments, and ``code`` is keyword-only.
         return partial(type(self), self.message, code=self.code), (), self.__dict__
 
     @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:
-        """The single complaints behind an ``Invalid``, each with field, reason and message."""
+        """The individual problems of an ``Invalid`` error, each with field, reason and message."""
         causes = self.details.get("causes")
         if not isinstance(causes, list | tuple):
             return ()
@@ -183,41 +183,41 @@ class ApiError(KinformError):
 
 
 class BadRequestError(ApiError):
-    """400: the request makes no sense to the server."""
+    """400: the request is malformed."""
 
 
 class UnauthorizedError(ApiError):
-    """401: the server does not know who is asking."""
+    """401: the credentials are missing or were rejected."""
 
 
 class ForbiddenError(ApiError):
-    """403: the server knows who is asking, and refuses."""
+    """403: the user is not permitted to do this."""
 
 
 class NotFoundError(ApiError):
-    """404: no such object, or no such resource."""
+    """404: the object or the resource does not exist."""
 
 
 class MethodNotAllowedError(ApiError):
-    """405: the resource does not have this verb."""
+    """405: the resource does not support this verb."""
 
 
 class NotAcceptableError(ApiError):
-    """406: the server cannot answer in any form that was asked for."""
+    """406: the server does not support any of the requested content types."""
 
 
 class ConflictError(ApiError):
-    """409: the object changed since it was read. Read it again, and try again."""
+    """409: the object has changed since it was read. Read it again and retry."""
 
 
 class AlreadyExistsError(ApiError):
-    """409: an object of this name is there already."""
+    """409: an object with this name already exists."""
 
 
 class ExpiredError(ApiError):
-    """410: the resource version or continue token is older than what the server keeps.
+    """410: the resource version or continue token is older than the server's history.
 
-    ``continue_token`` is a fresh token for the inconsistent rest of a list, if one was given.
+    ``continue_token`` continues the list at a newer resource version, if the server sent one.
     """
 
     @property
@@ -226,15 +226,15 @@ class ExpiredError(ApiError):
 
 
 class UnsupportedMediaTypeError(ApiError):
-    """415: the server does not read this kind of body."""
+    """415: the server does not support the content type of the request."""
 
 
 class InvalidError(ApiError):
-    """422: the object is well-formed and wrong; ``causes`` says where."""
+    """422: the object failed validation; ``causes`` lists the fields."""
 
 
 class TooManyRequestsError(ApiError):
-    """429: slow down. ``retry_after`` says for how long."""
+    """429: the server is rate limiting. ``retry_after`` is the time to wait."""
 
 
 class ServerError(ApiError):
@@ -242,23 +242,23 @@ class ServerError(ApiError):
 
 
 class ServiceUnavailableError(ServerError):
-    """503: the server, or the one behind it, is not there right now."""
+    """503: the server, or a server behind it, is temporarily unavailable."""
 
 
 class ServerTimeoutError(ServerError):
-    """504: the server gave up waiting."""
+    """504: the request timed out on the server."""
 
 
 class ResourceVersionTooLargeError(ServerTimeoutError):
-    """504: the resource version asked for is newer than this server has seen."""
+    """504: the requested resource version is newer than the server's data."""
 
 
 class DecodeError(KinformError):
-    """Bytes from a server are not what they claim to be.
+    """Data from a server is malformed.
 
     Attributes:
-        key: ``namespace/name`` of the object that they are of, as far as it can be read.
-        resource_version: Its version, likewise.
+        key: ``namespace/name`` of the object, if it could be read.
+        resource_version: The version of the object, if it could be read.
     """
 
     def __init__(self, message: str, *, key: str = "", resource_version: str = "") -> None:
@@ -268,11 +268,11 @@ class DecodeError(KinformError):
 
 
 class EncodeError(KinformError, TypeError):
-    """An object holds something that cannot be written: a set, a datetime, itself."""
+    """An object contains a value that cannot be serialized: a set, a datetime, itself."""
 
 
 class WatchError(KinformError):
-    """A watch ended in a way that is not the server's answer."""
+    """A watch failed without an error from the server."""
 
 
 class VeryShortWatchError(WatchError):
@@ -280,40 +280,40 @@ class VeryShortWatchError(WatchError):
 
 
 class WatchSilenceError(WatchError):
-    """Nothing came for so long that the connection must be taken for dead."""
+    """No data arrived for so long that the connection is considered dead."""
 
 
 class WatchReplayError(WatchError):
-    """A resumed watch told again what was told before: its server cannot resume."""
+    """A resumed watch repeated known events: the server does not support resuming."""
 
 
 class IncompleteStreamError(WatchError):
-    """The server ended a streamed list without saying that all objects had been sent."""
+    """The server ended a streaming list without confirming that it was complete."""
 
 
 class CacheError(KinformError):
-    """A store, an index or an informer cannot do what was asked of it."""
+    """An operation on a store, an index or an informer failed."""
 
 
 class CacheSyncError(CacheError):
-    """Not every informer has synced; the message says which, in which phase, and why."""
+    """Not all informers have synced; the message says which, in which phase, and why."""
 
 
 class UnknownIndexError(CacheError, KeyError):
-    """No index of this name; the message names those that there are."""
+    """There is no index with this name; the message lists the existing ones."""
 
-    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+    __str__ = Exception.__str__  # a KeyError would quote its message
 
 
 class KeyFuncError(CacheError, ValueError):
-    """An object has no key, so no store can hold it."""
+    """An object has no key, so it cannot be stored."""
 
 
 class TransformError(CacheError):
-    """A transform raised, or returned what is no object. The cause is chained.
+    """A transform raised, or did not return an object. The cause is chained.
 
     Attributes:
-        key: The object that it failed on.
+        key: The key of the object.
     """
 
     def __init__(self, message: str, *, key: str = "") -> None:
@@ -322,28 +322,28 @@ class TransformError(CacheError):
 
 
 class InvalidNameError(KinformError, ValueError):
-    """A key, group, kind, resource or path that cannot be one."""
+    """A key, group, kind, resource or path is invalid."""
 
 
 class SelectorError(KinformError, ValueError):
-    """An illegal label or field selector; the message points at the place."""
+    """A label or field selector is invalid; the message shows the position."""
 
 
 class ReadOnlyError(KinformError, TypeError):
-    """An edit to an object that others may be reading. ``copy()`` gives one to edit."""
+    """A read-only object cannot be modified. Use ``copy()`` to get an editable one."""
 
 
 class StateError(KinformError):
-    """A call that makes no sense in this state: closed, not started, started twice."""
+    """A call is not allowed in this state: closed, not started, started twice."""
 
 
 class AlreadyStartedError(StateError):
-    """It runs already, or this had to be said before it did."""
+    """It is already running, or the call is only allowed before the start."""
 
 
 class AlreadyStoppedError(StateError):
-    """It has stopped."""
+    """It has already stopped."""
 
 
 class QueueClosedError(StateError):
-    """The queue is closed: what was in it can be taken out, nothing can be put in."""
+    """The queue is closed: remaining items can be taken out, but none can be added."""

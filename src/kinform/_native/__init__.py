@@ -1,8 +1,8 @@
-"""What servers usually write, read by compiled code; and nothing, where nothing was compiled.
+"""Compiled readers for the usual encoding of servers, with a fallback if they are not compiled.
 
-These functions take what is usual and leave the rest to those who call them, so without a compiler
-all is the same but slower. Set ``KINFORM_INTERPRETED`` to find out whether compiled code is to
-blame for something.
+These functions handle the usual encoding and leave all other input to their callers, so everything
+works without compiled code, but slower. Set ``KINFORM_INTERPRETED`` to disable compiled code, for
+example to check whether it causes a problem.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if not TYPE_CHECKING and not os.environ.get("KINFORM_INTERPRETED"):
         from kinform._native._structs import StructReader, ViewField
 
 IS_COMPILED: bool = unchunked.__module__ == "kinform._native._cuts"
-"""Whether there is compiled code here."""
+"""Whether compiled code is in use."""
 
 __all__ = [
     "IS_COMPILED",

@@ -1,6 +1,6 @@
-"""In the place of compiled functions: nothing is usual, so Python does it all.
+"""The fallback for compiled functions: it handles no input, so that Python does all the work.
 
-What is said of types here is so of the compiled ones, too.
+The types declared here also apply to the compiled functions.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-# The classes of records and of frames, and the types that events with an object have.
+# The classes of records and frames, and the types of events that have an object.
 _Shapes = tuple[type[Any], type[Any], tuple[str, ...]]
 
 
@@ -51,7 +51,7 @@ def usual_lines(
 
 
 class StructReader:
-    """Reads messages as a model has them: fields are described as kinform.protobuf does it."""
+    """Converts messages to models; kinform.protobuf describes the fields."""
 
     def __init__(self, model: type[Any] | None, fields: tuple[tuple[Any, ...], ...], /) -> None:
         pass
@@ -61,7 +61,7 @@ class StructReader:
 
 
 class ViewField:
-    """A field of views: what such a reader reads, or else ``read``."""
+    """A field of views, read by a ``StructReader`` or else by ``read``."""
 
     def __init__(
         self, reader: StructReader, number: int, name: str, read: Callable[[Any], Any], /

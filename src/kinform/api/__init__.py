@@ -1,4 +1,4 @@
-"""The vocabulary of the whole system: kinds, names, selectors, options. No I/O."""
+"""Kinds, names, selectors and options, shared by all other packages. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field selector text or dicts in; something that matches fields, and prints back, out."""
+"""Field selectors: parsing, matching and formatting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUE = r"(?:\\[\\,=]|[^\\,=])*"
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """One field that must, or must not, have one value."""
+    """A field that must, or must not, have a value."""
 
     field: str
     value: str
@@ -43,37 +43,37 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """Conditions on fields that must all hold. The empty one matches everything."""
+    """Conditions on fields, all of which must hold. An empty selector matches everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        """From ``spec.nodeName=n1,status.phase!=Running``; ``\\`` escapes ``,`` ``=`` and itself.
+        """Parse ``spec.nodeName=n1,status.phase!=Running``; ``\\`` escapes ``,``, ``=`` and itself.
 
-        Spaces belong to the value, as they do for the server; a field has none.
+        Spaces are part of the value, as on the server. A field name cannot contain spaces.
 
         Raises:
-            SelectorError: A part has no operator, or a value has a bare ``=`` or a bad escape;
-                the message points at the place.
+            SelectorError: A term has no operator, or a value has an unescaped ``=`` or an invalid
+                escape; the message shows the position.
         """
         if text == "":
-            return cls()  # as most do, and no pattern need be compiled for it
+            return cls()  # the most common case; avoids compiling the pattern
         terms = (_parse_term(term[0], term.start(), text) for term in re.finditer(_TERM, text))
         return cls(tuple(sorted(terms, key=str)))
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> FieldSelector:
-        """From a dict of fields that must be equal."""
+        """Create a selector from a dict of fields and the values they must have."""
         requirements = (FieldRequirement(field, value) for field, value in fields.items())
         return cls(tuple(sorted(requirements, key=str)))
 
     def matches(self, read: Callable[[str], str]) -> bool:
-        """Whether it holds, where ``read`` gives a field's value as text, empty if absent."""
+        """Report whether an object matches; ``read`` returns a field as text, empty if absent."""
         return all(requirement.matches(read) for requirement in self.requirements)
 
     def __bool__(self) -> bool:
-        """Whether it asks for anything at all."""
+        """Report whether the selector has any conditions."""
         return bool(self.requirements)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def _parse_term(term: str, start: int, text: str) -> FieldRequirement:
         raise _error(text, start, f"{term!r} is not field=value, field==value or field!=value")
     field, value = term[: operator.start()], term[operator.end() :]
     legal = re.match(_VALUE, value)
-    assert legal is not None  # it may be empty
+    assert legal is not None  # the pattern also matches the empty string
     if legal.end() < len(value):
         wrong = value[legal.end() : legal.end() + 2]
         complaint = "'=' in a value must be written '\\='"

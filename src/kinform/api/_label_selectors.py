@@ -1,4 +1,4 @@
-"""Label selector text or dicts in; something that matches labels, and prints back, out."""
+"""Label selectors: parsing, matching and formatting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinform.errors import SelectorError
 
 
 class Operator(StrEnum):
-    """How a requirement compares; the values are what the grammar spells."""
+    """The operators of label selectors; the values are their spelling in the grammar."""
 
     EQUALS = "="
     DOUBLE_EQUALS = "=="
@@ -35,7 +35,7 @@ _ORDER = frozenset({Operator.GREATER_THAN, Operator.LESS_THAN})
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """One condition on one label."""
+    """A condition on one label."""
 
     key: str
     operator: Operator
@@ -65,7 +65,7 @@ class Requirement(msgspec.Struct, frozen=True):
             raise SelectorError(f"{self.operator.value!r} on {self.key!r} needs exactly one value")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether these labels satisfy it; a missing one satisfies ``!=``, ``notin`` and ``!``."""
+        """Report whether the labels match; a missing label matches ``!=``, ``notin`` and ``!``."""
         value = labels.get(self.key)
         if self.operator in _EQUALITY:
             return value in self.values
@@ -95,40 +95,42 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class LabelSelector(msgspec.Struct, frozen=True):
-    """Conditions on labels that must all hold. The empty one matches everything."""
+    """Conditions on labels, all of which must hold. An empty selector matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
-        """From the grammar of ``kubectl -l``: ``app=web,tier in (a, b),!legacy,cores>4``.
+        """Parse the syntax of ``kubectl -l``: ``app=web,tier in (a, b),!legacy,cores>4``.
 
         Raises:
-            SelectorError: The text is not in the grammar; the message points at the place.
+            SelectorError: The syntax is invalid; the message shows the position.
         """
         if text == "":
-            return cls()  # as most do, and no pattern need be compiled for it
+            return cls()  # the most common case; avoids compiling the pattern
         return cls(_by_key(_LabelParser(text).parse()))
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str | Collection[str]]) -> LabelSelector:
-        """From a dict: a string must be equal, a list, tuple or set must contain the value.
+        """Create a selector from a dict of labels.
+
+        A string is the required value; a list, tuple or set contains the allowed values.
 
         Raises:
-            SelectorError: A key or a value is not one that a label can have.
+            SelectorError: A key or a value is not valid for a label.
         """
         return cls(_by_key(_from_label(key, wanted) for key, wanted in labels.items()))
 
     @classmethod
     def from_match(cls, match: Mapping[str, Any]) -> LabelSelector:
-        """From a ``LabelSelector`` as objects carry it: ``matchLabels`` and ``matchExpressions``.
+        """Create a selector from ``matchLabels`` and ``matchExpressions``, as used in objects.
 
-        An empty one matches everything. An absent one matches nothing by the server's rules,
-        and has no place here: test for it before.
+        An empty selector matches everything. For the server an absent selector matches nothing;
+        callers must handle that case themselves.
 
         Raises:
-            SelectorError: An operator is not one of In, NotIn, Exists, DoesNotExist, or
-                something in it is not what a label selector has there.
+            SelectorError: An operator is not one of In, NotIn, Exists, DoesNotExist, or the
+                structure is invalid.
         """
         exact = _shaped(match, Mapping, "a label selector").get("matchLabels") or {}
         requirements = [
@@ -143,7 +145,7 @@ class LabelSelector(msgspec.Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __bool__(self) -> bool:
-        """Whether it asks for anything at all."""
+        """Report whether the selector has any conditions."""
         return bool(self.requirements)
 
     def __str__(self) -> str:
@@ -163,7 +165,7 @@ _TOKEN = rf"==|!=|[=!(),<>]|[^{_SPACE}=!(),<>]+"
 
 
 class _LabelParser:
-    """A hand-written descent over the tokens; ``in`` and ``notin`` are words only after a key."""
+    """A recursive descent parser; ``in`` and ``notin`` are keywords only after a key."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -214,7 +216,7 @@ class _LabelParser:
         return frozenset(values)
 
     def _value(self, *, end: str) -> str:
-        """A value may be empty: ``a=``, ``a in ()`` and ``a in (x,)`` all name the empty string."""
+        """Parse a value, which may be empty as in ``a=``, ``a in ()`` and ``a in (x,)``."""
         return "" if self._peek() in ("", ",", end) else self._word("a label value")
 
     def _word(self, what: str) -> str:
@@ -274,14 +276,14 @@ def _from_expression(expression: Any) -> Requirement:
 
 
 def _shaped(value: Any, shape: type[Any], what: str) -> Any:
-    """``value``, which came with an object and may be anything, if it has this shape."""
+    """Return ``value`` if it has the expected type; it comes from an object and may be anything."""
     if not isinstance(value, shape):
         raise SelectorError(f"{what} must be a {shape.__name__}, not {value!r}")
     return value
 
 
 def _as_integer(value: str) -> int | None:
-    """The integer that the server would see: decimal, in 64 bits."""
+    """Parse an integer by the rules of the server: decimal, 64 bits."""
     digits = re.fullmatch(r"([+-]?)0*([0-9]{1,19})", value)
     number = int(digits[1] + digits[2]) if digits else None
     return number if number is not None and -(2**63) <= number < 2**63 else None

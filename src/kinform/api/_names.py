@@ -1,4 +1,4 @@
-"""Names of kinds, resources and objects: parsed, printed, and turned into keys. No I/O."""
+"""Names of kinds, resources and objects, and the keys of objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kinform.errors import InvalidNameError
 
 
 class Named(Protocol):
-    """Anything that has a name and, unless it is cluster-scoped, a namespace."""
+    """An object with a name and, unless it is cluster-scoped, a namespace."""
 
     @property
     def name(self) -> str: ...
@@ -21,7 +21,7 @@ class Named(Protocol):
 
 
 class ObjectName(NamedTuple):
-    """Where an object lives: ``namespace`` is empty for cluster-scoped kinds."""
+    """The name of an object; ``namespace`` is empty for cluster-scoped objects."""
 
     namespace: str
     name: str
@@ -35,13 +35,13 @@ class ObjectName(NamedTuple):
 
 
 def namespace_key(obj: Named) -> str:
-    """An object's key in every store: ``namespace/name``, or ``name`` if it is cluster-scoped."""
+    """Return the key of an object: ``namespace/name``, or ``name`` if it is cluster-scoped."""
     namespace, name = obj.namespace, obj.name
     return f"{namespace}/{name}" if namespace else name
 
 
 def split_namespace_key(key: str) -> ObjectName:
-    """The inverse of ``namespace_key``.
+    """Split a key into namespace and name; the inverse of ``namespace_key``.
 
     Raises:
         InvalidNameError: The key has more than one slash.
@@ -55,7 +55,7 @@ def split_namespace_key(key: str) -> ObjectName:
 
 
 class GVK(msgspec.Struct, frozen=True, order=True):
-    """A kind: group (empty for the core group), version, kind."""
+    """A kind: group (empty for the core group), version and kind."""
 
     group: str
     version: str
@@ -70,7 +70,7 @@ class GVK(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> GVK:
-        """From what an object says of itself: ``GVK.of("apps/v1", "Deployment")``."""
+        """Create a GVK from the fields of an object: ``GVK.of("apps/v1", "Deployment")``."""
         group, version = split_api_version(api_version)
         return cls(group, version, kind)
 
@@ -83,7 +83,7 @@ class GVK(msgspec.Struct, frozen=True, order=True):
 
 
 class GVR(msgspec.Struct, frozen=True, order=True):
-    """A resource: group (empty for the core group), version, and the plural name in the URL."""
+    """A resource: group (empty for the core group), version and the plural name in the URL."""
 
     group: str
     version: str
@@ -99,10 +99,10 @@ class GVR(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> GVR:
-        """From ``v1/pods`` or ``apps/v1/deployments``.
+        """Parse ``v1/pods`` or ``apps/v1/deployments``.
 
         Raises:
-            InvalidNameError: The text has not two or three parts, or one of them is illegal.
+            InvalidNameError: The text does not have two or three parts, or a part is invalid.
         """
         parts = text.split("/")
         if len(parts) not in (2, 3):
@@ -122,10 +122,10 @@ class GVR(msgspec.Struct, frozen=True, order=True):
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
-    """``apps/v1`` → ``("apps", "v1")``; ``v1`` → ``("", "v1")``.
+    """Split ``apps/v1`` into ``("apps", "v1")`` and ``v1`` into ``("", "v1")``.
 
     Raises:
-        InvalidNameError: It is empty, or has more than one slash.
+        InvalidNameError: The text is empty or has more than one slash.
     """
     group, slash, version = api_version.rpartition("/")
     if not version or "/" in group or (slash and not group):

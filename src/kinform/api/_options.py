@@ -1,4 +1,4 @@
-"""Every parameter of a list or a watch, as data; the server's query string out."""
+"""The options of list and watch requests, and their query parameters."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ ResourceVersionMatch = Literal["", "Exact", "NotOlderThan"]
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to list or watch, and how. Empty and ``None`` mean: leave it to the server.
+    """Options of a list or watch request. Empty and ``None`` select the server's default.
 
-    An illegal selector is refused here, with a SelectorError, before it travels.
+    An invalid selector raises SelectorError here, before a request is sent.
 
     Attributes:
-        label_selector: Only objects whose labels match.
-        field_selector: Only objects whose fields match.
-        resource_version: On a list the version to answer from; on a watch the one to start after.
-        resource_version_match: How ``resource_version`` binds a list: Exact or NotOlderThan.
-        limit: At most this many objects a page.
-        continue_token: Where the last page ended.
+        label_selector: Select objects by label.
+        field_selector: Select objects by field.
+        resource_version: For a list, the version to read; for a watch, the version to start after.
+        resource_version_match: How a list uses ``resource_version``: Exact or NotOlderThan.
+        limit: The maximum number of objects per page.
+        continue_token: The token of the previous page.
         timeout_seconds: How long the server may keep the request open.
-        allow_watch_bookmarks: Ask for BOOKMARK events.
-        send_initial_events: Ask a watch for all existing objects first (a streaming list).
-        shard_selector: Only the objects of a hash range; servers without the feature ignore it.
+        allow_watch_bookmarks: Request BOOKMARK events.
+        send_initial_events: Make a watch start with all existing objects (a streaming list).
+        shard_selector: Select objects by hash range; servers without the feature ignore it.
     """
 
     label_selector: LabelSelector | str = ""
@@ -47,11 +47,11 @@ class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
         _check_selector("field_selector", self.field_selector, FieldSelector)
 
     def replace(self, **changes: Any) -> ListOptions:
-        """A copy with some options changed."""
+        """Return a copy with some options changed."""
         return msgspec.structs.replace(self, **changes)
 
     def to_query(self) -> dict[str, str]:
-        """The query parameters that say this; ``watch`` itself is the verb's to add."""
+        """Return the query parameters, without ``watch``, which the verb adds."""
         flags = {True: "true", False: "false", None: ""}
         query = {
             "labelSelector": str(self.label_selector),

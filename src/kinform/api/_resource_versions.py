@@ -1,12 +1,12 @@
-"""Two resource versions in, their order out, or the knowledge that they have none."""
+"""Comparison of resource versions."""
 
 from __future__ import annotations
 
 
 def is_comparable(resource_version: str) -> bool:
-    """Whether the server promises an order for it: digits only, and no leading zero.
+    """Report whether a version can be ordered: only digits, without a leading zero.
 
-    Versions of some aggregated servers are opaque; those can only be tested for equality.
+    Some aggregated servers use opaque versions, which can only be tested for equality.
     """
     return (
         resource_version.isascii()
@@ -16,11 +16,11 @@ def is_comparable(resource_version: str) -> bool:
 
 
 def compare_resource_versions(left: str, right: str) -> int | None:
-    """Negative, zero or positive as ``left`` is older than, the same as, or newer than ``right``.
+    """Return a negative number, 0 or a positive number if ``left`` is older, equal or newer.
 
-    ``None`` if they differ and at least one of them is opaque. Versions may have any number
-    of digits, so they are compared as text: the longer one is newer. They mean something
-    only within one group and resource of one cluster.
+    Returns ``None`` if they differ and at least one of them is opaque. Versions can have any number
+    of digits, so they are compared as text: the longer one is newer. Only versions of the same
+    resource in the same cluster are comparable.
     """
     if left == right:
         return 0

@@ -1,4 +1,4 @@
-"""What a server says of one resource: its names, its scope, its verbs."""
+"""The description of an API resource: names, scope and verbs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from kinform.api._names import GVK, GVR
 
 
 class ApiResource(msgspec.Struct, frozen=True):
-    """One resource of one group-version, as discovery describes it.
+    """One resource of one group and version, as described by discovery.
 
     Attributes:
-        gvr: Group, version and plural.
+        gvr: Group, version and plural name.
         kind: The kind of its objects.
-        namespaced: Whether its objects live in namespaces.
-        singular: The singular that a person may type.
-        verbs: What can be done with it.
-        short_names: Abbreviations that a person may type (``po``).
-        categories: Groups of resources it belongs to (``all``).
-        subresources: Names below one object (``status``, ``scale``).
+        namespaced: Whether its objects are namespaced.
+        singular: The singular name, for command lines.
+        verbs: The supported verbs.
+        short_names: Abbreviations for command lines (``po``).
+        categories: The groups of resources that it belongs to (``all``).
+        subresources: The names of its subresources (``status``, ``scale``).
     """
 
     gvr: GVR

@@ -1,4 +1,4 @@
-"""The server's rules for names, checked here so that a mistake is found before it travels."""
+"""The server's rules for names, to detect errors before a request is sent."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ _KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _RESOURCE = re.compile(r"[a-z0-9_][a-z0-9._:-]*")
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
-# Only selectors need these: whoever has none never pays for compiling them.
+# Only selectors use these, so they are compiled on first use.
 _LABEL_PART = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 _FIELD = r"[^\s!=,\\]+"
 
 
 def is_dns_label(text: object) -> bool:
-    """Whether it is lower-case letters, digits and inner dashes, 63 at most."""
+    """Report whether ``text`` is lower-case letters, digits and inner dashes, at most 63."""
     return isinstance(text, str) and len(text) <= 63 and bool(_DNS_LABEL.fullmatch(text))
 
 
 def is_dns_subdomain(text: object) -> bool:
-    """Whether it is DNS labels of any length joined by dots, 253 characters at most."""
+    """Report whether ``text`` is labels of any length joined by dots, 253 characters at most."""
     return isinstance(text, str) and len(text) <= 253 and bool(_DNS_SUBDOMAIN.fullmatch(text))
 
 
 def is_resource(text: object) -> bool:
-    """Whether a URL can have it as a resource: lower case, nothing that a URL gives a meaning.
+    """Report whether ``text`` can be a resource in a URL: lower case, without URL delimiters.
 
-    Wider than what a CRD may be called, for metrics servers name resources after metrics.
+    CRD names are stricter, but metrics servers name resources after metrics.
     """
     return isinstance(text, str) and len(text) <= 253 and bool(_RESOURCE.fullmatch(text))
 
 
 def is_kind(text: object) -> bool:
-    """Whether it is one word: a letter, then letters, digits, ``.``, ``_`` or ``-``."""
+    """Report whether ``text`` is a letter followed by letters, digits, ``.``, ``_`` or ``-``."""
     return isinstance(text, str) and bool(_KIND.fullmatch(text))
 
 
 def is_field(text: object) -> bool:
-    """Whether a field selector can name it: no space, and nothing that the grammar uses."""
+    """Report whether a field selector can name ``text``: no spaces, and no operators."""
     return isinstance(text, str) and bool(re.fullmatch(_FIELD, text))
 
 
 def check_label_key(key: str) -> None:
-    """Raise SelectorError unless ``key`` is ``name`` or ``prefix/name`` as labels must be."""
+    """Raise SelectorError unless ``key`` is a valid label key: ``name`` or ``prefix/name``."""
     if not isinstance(key, str):
         raise SelectorError(f"label key {key!r} must be a string")
     prefix, slash, name = key.rpartition("/")
@@ -58,7 +58,7 @@ def check_label_key(key: str) -> None:
 
 
 def check_label_value(value: str, *, of: str) -> None:
-    """Raise SelectorError unless ``value`` is empty or what a label may hold."""
+    """Raise SelectorError unless ``value`` is empty or a valid label value."""
     if not isinstance(value, str):
         raise SelectorError(f"label {of!r}: value {value!r} must be a string")
     if value and (len(value) > 63 or not re.fullmatch(_LABEL_PART, value)):

@@ -1,7 +1,7 @@
-"""The synchronous doors: the same names without ``await``, for scripts and threads.
+"""The blocking API: the same names without ``await``, for scripts and threads.
 
-One private thread runs the event loop that does the work. What is read from memory has no
-colour and is the same object on both sides; only what waits has a door here.
+A background thread runs the event loop. Objects that only read from memory are shared with the
+async API; only operations that wait have a blocking version here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The client of one cluster, for plain code: every verb of ``kinform.Client`` without await."""
+"""The blocking client of one cluster: all verbs of ``kinform.Client`` without ``await``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinform.transport import ClusterConfig, Transport
 
 
 class ClientOptions(TypedDict, total=False):
-    """The options of ``kinform.Client``, where they are explained, and the loop thread."""
+    """The options of ``kinform.Client``, documented there, and the loop thread."""
 
     transport: Transport | None
     page_size: int
@@ -30,30 +30,30 @@ class ClientOptions(TypedDict, total=False):
 
 
 class Client(TypedVerbs):
-    """Talks to one cluster. Safe for any number of threads.
+    """A client of one cluster, for any number of threads.
 
         with blocking.Client.from_env() as client:
             pods = client.list(Pod, namespace="default")
             things = client.list(GVR("example.com", "v1", "things"))
 
-    Its work is done by a ``kinform.Client`` on a thread that starts with the first call. Without
-    a ``with`` block or ``close()``, that thread ends when nobody holds the client any more, nor
-    a watch or an iterator that came from it. After a fork, make a new one.
+    A ``kinform.Client`` does the work, on a thread that starts with the first call. Without a
+    ``with`` block or ``close()``, the thread ends when the client and all watches and iterators
+    created by it are garbage collected. After a fork, create a new client.
 
     ``client.metadata`` has the same verbs for metadata only.
 
     Args:
-        config: Where the cluster is and who is asking.
-        options: Those of ``kinform.Client``; and ``loop``, a thread to share with other clients,
-            whose owner stops it.
+        config: The address of the cluster and the credentials.
+        options: The options of ``kinform.Client``, and ``loop``: a loop thread to share with other
+            clients, which its owner stops.
 
     Raises:
-        ConfigError: An option makes no sense.
+        ConfigError: An option is invalid.
     """
 
     def __init__(self, config: ClusterConfig, **options: Unpack[ClientOptions]) -> None:
         loop = options.pop("loop", None)
-        # mypy does not see that what is left is exactly what the other one takes.
+        # mypy does not see that the remaining options are exactly those of the async client.
         client = AsyncClient(config, **options)  # type: ignore[misc]
         owned = Owned(
             client.close,
@@ -64,14 +64,14 @@ class Client(TypedVerbs):
         super().__init__(client, owned)
         self.config = config
         self.metadata = MetadataVerbs(client.metadata, owned)
-        """The same verbs, for metadata only: less to send, to hold and to watch."""
+        """The same verbs for metadata only, which saves bandwidth and memory."""
 
     @classmethod
     def from_env(cls, **options: Unpack[ClientOptions]) -> Self:
-        """For where the program runs: inside a cluster its service account, else the kubeconfig.
+        """Create a client from the environment: the service account of a pod, or the kubeconfig.
 
         Raises:
-            ConfigError: Neither is there, or one is wrong.
+            ConfigError: Neither exists, or it is invalid.
         """
         return cls(ClusterConfig.from_env(), **options)
 
@@ -82,30 +82,31 @@ class Client(TypedVerbs):
         context: str | None = None,
         **options: Unpack[ClientOptions],
     ) -> Self:
-        """From a file, or ``KUBECONFIG``, or ``~/.kube/config``.
+        """Create a client from a file, or else from ``KUBECONFIG`` or ``~/.kube/config``.
 
         Raises:
-            ConfigError: The file, the context, or what they lead to is missing or wrong.
+            ConfigError: The file, the context or a file they refer to is missing or invalid.
         """
         return cls(ClusterConfig.from_kubeconfig(path, context), **options)
 
     @classmethod
     def in_cluster(cls, **options: Unpack[ClientOptions]) -> Self:
-        """With the service account of the pod that the program runs in.
+        """Create a client from the service account of the pod that the program runs in.
 
         Raises:
-            ConfigError: This is no pod.
+            ConfigError: The program does not run in a pod.
         """
         return cls(ClusterConfig.in_cluster(), **options)
 
     @classmethod
     def from_official(cls, source: object, **options: Unpack[ClientOptions]) -> Self:
-        """As the official client: from its ``ApiClient`` or ``Configuration``, also asyncio's.
+        """Create a client from the ``ApiClient`` or ``Configuration`` of an official client.
 
-        Its tokens stay in its care: its hook renews them for both.
+        The official client may be the asyncio one. Its hook keeps renewing the tokens, for both
+        clients.
 
         Raises:
-            ConfigError: It has a setting that kinform cannot do; names it.
+            ConfigError: The configuration has a setting that kinform does not support.
         """
         from kinform.transport._official import official_config
 
@@ -124,7 +125,7 @@ class Client(TypedVerbs):
         self.close()
 
     def close(self) -> None:
-        """Drop all connections, those of open watches too, and end the thread. Idempotent."""
+        """Close all connections, including those of watches, and end the thread. Idempotent."""
         self._owned.close()
 
     def __repr__(self) -> str:
@@ -135,10 +136,10 @@ class Client(TypedVerbs):
 
 
 def inner_client(client: Client, *, taker: str) -> AsyncClient:
-    """The client as the other side knows it.
+    """Return the async client of a blocking one.
 
     Raises:
-        ConfigError: It is none, or of the other side already.
+        ConfigError: It is not a client, or it is an async client.
     """
     expect_client(client, Client, taker=f"kinform.blocking.{taker}", room="kinform.blocking")
     inner: AsyncClient = client._inner

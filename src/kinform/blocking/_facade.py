@@ -1,4 +1,4 @@
-"""Async objects in; facade before them, with the same names, signatures and results, out."""
+"""Blocking facades of async objects, with the same names, signatures and results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ S = TypeVar("S")
 
 
 class BlockingFacade:
-    """Base of what stands before an async object.
+    """Base class of the blocking facades.
 
     Args:
-        inner: The object itself, or a part of it.
-        owned: Its life.
+        inner: The async object, or a part of it.
+        owned: Controls the lifetime of the async object.
     """
 
     def __init__(self, inner: Any, owned: Owned) -> None:
@@ -30,16 +30,16 @@ class BlockingFacade:
 
 
 class BlockingIterator(BlockingFacade, Generic[R]):
-    """BlockingFacade before an async iterator: each step waits on the loop thread.
+    """The blocking facade of an async iterator: each step waits for the loop thread.
 
-    Several threads may share it; each item goes to one of them.
+    Threads may share it; each item goes to one of them.
     """
 
     def __init__(self, inner: Any, owned: Owned) -> None:
         super().__init__(inner, owned)
-        # An item that came while the wait for it was interrupted is there at the next call.
+        # Holds an item that arrived while its caller was interrupted, for the next call.
         self._ahead: deque[R] = deque()
-        # And a step that was interrupted may not have ended when the next one begins.
+        # An interrupted step may still be running when the next one starts.
         self._stepping = asyncio.Lock()
 
     def __iter__(self) -> Self:
@@ -61,7 +61,7 @@ class BlockingIterator(BlockingFacade, Generic[R]):
 
 
 class ForwardedAttribute(Generic[R]):
-    """An attribute of the object behind the facade: read and written there, by whatever thread."""
+    """An attribute that is read from and written to the async object, on any thread."""
 
     def __set_name__(self, owner: type[BlockingFacade], name: str) -> None:
         self._name = name
@@ -77,7 +77,7 @@ class ForwardedAttribute(Generic[R]):
 
 
 def _own(method: Callable[Concatenate[Any, P], R], facade: BlockingFacade) -> Callable[P, R]:
-    """The method as the object behind the facade has it, which may have one of its own."""
+    """Return the method of the async object, which may override ``method``."""
     found: Callable[P, R] = getattr(facade._inner, method.__name__)
     return found
 
@@ -85,7 +85,7 @@ def _own(method: Callable[Concatenate[Any, P], R], facade: BlockingFacade) -> Ca
 def direct_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[BlockingFacade, P], R]:
-    """The same method where the caller is: it waits for nothing."""
+    """Forward a method that never waits; it runs on the calling thread."""
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
@@ -97,7 +97,7 @@ def direct_method(
 def blocking_method(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[BlockingFacade, P], R]:
-    """The same method, run on the loop thread while the caller waits."""
+    """Forward a coroutine method: it runs on the loop thread while the caller waits."""
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
@@ -109,7 +109,7 @@ def blocking_method(
 def loop_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[BlockingFacade, P], R]:
-    """The same for a method that awaits nothing but wants to be called on the loop."""
+    """Forward a method that awaits nothing but must be called on the loop thread."""
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
@@ -124,7 +124,7 @@ def loop_method(
 def wrapping_method(
     method: Callable[Concatenate[Any, P], R], front: Callable[[R, Owned], S]
 ) -> Callable[Concatenate[BlockingFacade, P], S]:
-    """The same method; what it hands out is behind facade, too."""
+    """Forward a method and wrap its result in a facade."""
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> S:
@@ -134,20 +134,20 @@ def wrapping_method(
 
 
 def iterate(items: AsyncGenerator[R, None], owned: Owned) -> Generator[R, None, None]:
-    """What the generator yields; it is closed when the iteration is left."""
+    """Iterate over an async generator, and close it when the iteration ends."""
 
     async def step() -> R | _End:
         return await anext(items, _END)
 
     async def leave() -> None:
-        with suppress(RuntimeError):  # it runs, and ends with the step that was interrupted
+        with suppress(RuntimeError):  # it is running, and ends with the interrupted step
             await items.aclose()
 
     try:
         while not isinstance(item := owned.run(step()), _End):
             yield item
     finally:
-        # Not waited for: a collector may have come for this, on any thread.
+        # Does not wait: the garbage collector may run this, on any thread.
         owned.loop.spawn(leave)
 
 

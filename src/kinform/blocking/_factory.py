@@ -1,4 +1,4 @@
-"""Informers and listers for plain code: the factories' lives, without ``await``."""
+"""The blocking informer factories."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ V = TypeVar("V", bound=Handle)
 
 
 class ResourceInformer(Generic[T]):
-    """One user's hold on a shared informer: the informer, and a lister over its store.
+    """A reference to a shared informer, with a lister over its store.
 
     Attributes:
-        resource: What it is of.
-        informer: Shared with all who asked the same.
-        lister: Reads its store.
-        release: Say that you need it no more. With its last user the informer stops. Idempotent.
+        resource: The resource of the informer.
+        informer: The informer, shared by all requests with the same parameters.
+        lister: Reads the store of the informer.
+        release: Release the reference. The informer stops with its last reference. Idempotent.
     """
 
     def __init__(self, inner: AsyncResourceInformer[T], informer: SharedIndexInformer[T]) -> None:
@@ -56,11 +56,11 @@ class ResourceInformer(Generic[T]):
 
 
 class BlockingFactory(BlockingFacade, Generic[T]):
-    """What both factories have in common. ``with factory:`` is its life.
+    """Base class of the blocking factories. ``with factory:`` starts and stops it.
 
-    It runs on its client's loop thread; ``def`` handlers have threads of their own, ``async def``
-    ones run there. Hold on to it, or to one of its informers: when nobody does, all of them stop,
-    though somebody may still read their listers.
+    It runs on the loop thread of its client, and so do ``async def`` handlers; each ``def`` handler
+    has its own thread. Keep a reference to the factory or to one of its informers: without one, all
+    informers stop, even if their listers are still in use.
     """
 
     _inner: InformerFactory[T]
@@ -75,7 +75,7 @@ class BlockingFactory(BlockingFacade, Generic[T]):
         )
         super().__init__(inner, owned)
         self.client = client
-        # The same doors for the same informer, as long as somebody holds them.
+        # Returns the same facade for the same informer while it is referenced.
         self._fronts: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
         self._fronts = WeakValueDictionary()
         self._lock = threading.RLock()
@@ -109,7 +109,7 @@ class BlockingFactory(BlockingFacade, Generic[T]):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[Any]:
-        """The informer and the lister for a resource; the same informer for the same question."""
+        """Return the informer and lister for a resource; equal parameters share an informer."""
         found = self._inner.for_resource(
             resource, form=form, namespace=namespace, labels=labels, fields=fields
         )
@@ -117,19 +117,19 @@ class BlockingFactory(BlockingFacade, Generic[T]):
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
-        """All that are in use now."""
+        """All informers in use."""
         return {key: self._front(each) for key, each in self._inner.informers.items()}
 
     start = loop_method(InformerFactory.start)
     wait_for_cache_sync = blocking_method(InformerFactory.wait_for_cache_sync)
 
     def shutdown(self) -> None:
-        """Stop all informers, and return when no task and no thread is left.
+        """Stop all informers, and return when all their tasks and threads have ended.
 
-        Idempotent, and several threads may do it at once: all wait. Does nothing in a fork.
+        Idempotent; concurrent calls all wait. Does nothing in a forked process.
 
         Raises:
-            StateError: One cannot wait on this thread: it runs an event loop. Nothing is done.
+            StateError: This thread runs an event loop, so it cannot wait. Nothing is stopped.
         """
         self._owned.close()
 
@@ -157,7 +157,7 @@ class BlockingFactory(BlockingFacade, Generic[T]):
 
 
 class DynamicSharedInformerFactory(BlockingFactory[Unstructured]):
-    """Informers for any resource, whole objects without a model.
+    """Informers for any resource, with ``Unstructured`` objects.
 
     with blocking.Client.from_env() as client:
         factory = blocking.DynamicSharedInformerFactory(client)
@@ -178,7 +178,7 @@ class DynamicSharedInformerFactory(BlockingFactory[Unstructured]):
 
 
 class MetadataSharedInformerFactory(BlockingFactory[PartialObjectMetadata]):
-    """Informers for any resource that ask for metadata only."""
+    """Informers for any resource that request metadata only."""
 
     def __init__(
         self,

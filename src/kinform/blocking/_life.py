@@ -1,7 +1,7 @@
-"""One event loop from its first turn to its last, on a thread that nobody needs to end by hand.
+"""The lifecycle of an event loop on a background thread.
 
-What runs here holds no reference to its owner, so an owner that is dropped is garbage, and its
-garbage collection, the end of Python and a fork all find the loop through its ``Life``.
+The thread holds no reference to the loop's owner, so an unused owner is garbage collected. The
+finalizer, the interpreter's exit and a fork reach the loop through its ``Life``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ logger = logging.getLogger("kinform.blocking")
 
 Closer = Callable[[], Coroutine[Any, Any, None]]
 
-# What is left open at the end gets this long to say goodbye, and so does all of it together when
-# Python ends: a server that does not answer must not keep a program from exiting.
+# The time to close open resources, for each of them and in total when the interpreter exits: an
+# unresponsive server must not keep the program from exiting.
 _GOODBYE = 2.0
 
 
 class Life:
-    """The loop of one thread, and what is to be closed on it before it ends."""
+    """The loop of one thread, and the resources to close before it ends."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,8 +45,8 @@ class Life:
         return self.thread is not None and self.thread.is_alive()
 
     def begin(self) -> None:
-        """Start the thread; return when its loop runs."""
-        # Not sooner: a fork takes every thread that it finds for dead, begun or not.
+        """Start the thread; return when its loop is running."""
+        # Created only now: a fork considers every thread object dead, started or not.
         self.thread = threading.Thread(target=_live, args=(self,), name=self.name, daemon=True)
         self.pid = os.getpid()
         _lives.add(self)
@@ -54,7 +54,7 @@ class Life:
         self.has_begun.wait()
 
     def end(self) -> None:
-        """Ask the loop to end; return at once. Takes no lock: it may be called by a collector."""
+        """Ask the loop to end without waiting. Lock-free: the garbage collector may call it."""
         if self.pid == os.getpid():
             self.is_ending = True
             if self.loop is not None:
@@ -62,12 +62,12 @@ class Life:
                     self.loop.call_soon_threadsafe(self.loop.stop)
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the end; at once if there is none to wait for, or if this is its thread."""
+        """Wait for the thread to end; return at once if there is none or if this is the thread."""
         if self.thread is not None and self.thread is not threading.current_thread():
             self.thread.join(timeout)
 
     def spawn(self, work: Closer) -> None:
-        """Start work that nobody waits for, if the loop still runs. Takes no lock either."""
+        """Start work without waiting for it, if the loop is running. Lock-free as well."""
         if self.pid == os.getpid() and self.loop is not None and not self.is_ending:
             loop = self.loop
 
@@ -87,14 +87,14 @@ class Life:
 
 
 class ForkedSelector(selectors.DefaultSelector):
-    """A selector that a forked child can let go of without disturbing its parent."""
+    """A selector that a forked child can discard without disturbing its parent."""
 
     def let_go(self) -> None:
-        """Forget all, and put /dev/null in the place of every socket.
+        """Forget all sockets, and replace each of them by /dev/null.
 
-        The child has copies of the parent's sockets, and objects that close them politely when
-        they are collected: with a farewell, in the middle of what the parent is saying. So they
-        are not collected either: each would complain that nobody closed it.
+        The child has copies of the parent's sockets. The objects that own them would send a TLS
+        close on the parent's connections when they are collected, so the file descriptors are
+        replaced. The objects are kept alive, because each would warn that it was not closed.
         """
         nothing = os.open(os.devnull, os.O_RDWR)
         try:
@@ -104,8 +104,9 @@ class ForkedSelector(selectors.DefaultSelector):
         finally:
             os.close(nothing)
         self.close()
-        # As new: whoever unregisters a socket now is told that it is not there, and is content.
-        self.__init__()  # type: ignore[misc]  # the one way to open a selector again
+        # Reset: unregistering a socket from now on reports that it is unknown, which asyncio
+        # ignores.
+        self.__init__()  # type: ignore[misc]  # the only way to reopen a selector
 
 
 _lives: WeakSet[Life] = WeakSet()
@@ -118,19 +119,19 @@ def _live(life: Life) -> None:
             life.loop = loop = runner.get_loop()
             loop.call_soon(life.has_begun.set)
             while not life.is_ending:
-                # An exit that is raised on the loop belongs to who waits for the call that it
-                # was raised in. Without another turn, nobody would tell them.
+                # An exit raised on the loop is delivered to the caller that waits for that call,
+                # which takes another iteration of the loop.
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
             runner.run(_close_all(life))
-            # On leaving, the runner cancels the tasks that are left and waits for them.
+            # On exit the runner cancels the remaining tasks and waits for them.
     except RuntimeError:
-        # Python is ending, and has no more threads for the loop to tidy up with.
+        # The interpreter is exiting, and cannot start the threads that the loop needs for cleanup.
         logger.debug("%s could not end in order", life.name, exc_info=True)
 
 
 async def _close_all(life: Life) -> None:
-    """The youngest first: it may need the older."""
+    """Close in reverse order, because later resources may depend on earlier ones."""
     for close in reversed(list(life.closers.values())):
         await _quietly(close, life.name)
 
@@ -148,7 +149,7 @@ async def _finished(task: asyncio.Task[None]) -> None:
 
 
 def _end_all() -> None:
-    """Python ends. Say goodbye to the servers, but not for long."""
+    """Close all loops at exit, within a short time."""
     living = [life for life in _lives if life.is_alive]
     for life in living:
         life.end()
@@ -158,7 +159,7 @@ def _end_all() -> None:
 
 
 def _leave_to_the_parent() -> None:
-    """After a fork, in the child: the threads are gone, the loops are the parent's."""
+    """Discard the loops in a forked child: its threads are gone, the sockets are the parent's."""
     for life in list(_lives):
         if life.selector is not None:
             life.selector.let_go()

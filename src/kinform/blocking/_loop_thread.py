@@ -1,4 +1,4 @@
-"""Coroutines in from any thread, their results out: an event loop on a thread of its own."""
+"""An event loop on its own thread, which runs coroutines for other threads."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs what it is given on its loop, while the caller waits.
+    """Runs coroutines on its loop while the caller waits. Thread-safe.
 
-    Call it from any thread. Its own is a daemon that ends with ``stop()``, with the last
-    reference to this, or with Python, whichever comes first. It does not survive a fork: in
-    the child every call raises.
+    Its thread is a daemon that ends with ``stop()``, with the last reference to this object, or
+    with the interpreter. It does not survive a fork: in the child every call raises.
 
     Args:
-        name: What it is called in errors.
-        instead: What to use on a thread that runs an event loop of its own, which a call would
-            bring to a stand. Such calls are refused if this is said.
+        name: The name used in errors.
+        instead: The API to use on a thread that runs an event loop, which a call would block. If
+            given, such calls raise.
     """
 
     def __init__(self, *, name: str, instead: str = "") -> None:
         self._life = Life(name)
         self._instead = instead
-        # A collector may run user code, which may call us, while we hold it.
+        # Reentrant: garbage collection may run user code that calls this object.
         self._lock = threading.RLock()
         weakref.finalize(self, self._life.end).atexit = False
 
@@ -48,11 +47,11 @@ class LoopThread:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it was started in another process, of which this one is a fork."""
+        """Whether it was started in a parent process, of which this one is a fork."""
         return self._life.pid not in (0, os.getpid())
 
     def start(self) -> None:
-        """Once.
+        """Start the thread. Can be called once.
 
         Raises:
             StateError: It was started before.
@@ -63,28 +62,28 @@ class LoopThread:
             self._life.begin()
 
     def ensure_started(self) -> None:
-        """Start it if nobody has."""
+        """Start the thread if it was not started yet."""
         if not self._life.pid:
             with self._lock:
                 if not self._life.pid:
                     self._life.begin()
 
     def run(self, work: Coroutine[Any, Any, T], *, instead: str = "") -> T:
-        """The coroutine's result. If the caller is interrupted, the coroutine is cancelled.
+        """Run a coroutine and return its result. Interrupting the caller cancels the coroutine.
 
         Args:
-            work: Is closed if it cannot run.
-            instead: What this caller's users are to use on a thread that runs an event loop.
+            work: The coroutine. It is closed if it cannot run.
+            instead: The API to name in the error on a thread that runs an event loop.
 
         Raises:
-            StateError: The loop has ended, or ends before the coroutine does; or the call is
-                made where it would never return: on the loop itself, or in a fork.
+            StateError: The loop has ended, or ends before the coroutine; or the call would never
+                return, because it is made on the loop itself or in a forked process.
         """
         try:
             self.refuse_where_it_cannot_wait(instead=instead)
             future = self._submit(work)
         except BaseException:
-            with suppress(ValueError):  # Ctrl-C came a moment too late, and it runs
+            with suppress(ValueError):  # Ctrl-C came too late: the coroutine is running
                 work.close()
             raise
         try:
@@ -92,12 +91,12 @@ class LoopThread:
         except CancelledError:
             raise StateError(f"{self.name} ended before the call did") from None
         except BaseException:
-            # Ctrl-C while waiting: nobody is left to take the result.
+            # Ctrl-C while waiting: the result is not needed any more.
             future.cancel()
             raise
 
     def call(self, function: Callable[[], T]) -> T:
-        """The result of a plain function, called on the loop."""
+        """Call a plain function on the loop and return its result."""
 
         async def work() -> T:
             return function()
@@ -105,14 +104,14 @@ class LoopThread:
         return self.run(work())
 
     def spawn(self, work: Closer) -> None:
-        """Have a coroutine function run and wait for nothing; never blocks, never raises."""
+        """Run a coroutine function without waiting for it; never blocks, never raises."""
         self._life.spawn(work)
 
     def before_the_end(self, close: Closer) -> Callable[[], None]:
-        """Have it run on the loop before that ends, for whatever reason; youngest first.
+        """Register a coroutine function to run before the loop ends; the last one runs first.
 
         Returns:
-            Takes the request back.
+            A function that removes the registration.
         """
         ticket, closers = object(), self._life.closers
         closers[ticket] = close
@@ -123,7 +122,7 @@ class LoopThread:
         return forget
 
     def stop(self) -> None:
-        """Cancel what still runs, and end the thread. Idempotent; does nothing in a fork."""
+        """Cancel all tasks and end the thread. Idempotent; does nothing in a forked process."""
         life = self._life
         if life.pid != os.getpid():
             return
@@ -132,10 +131,10 @@ class LoopThread:
         life.join()
 
     def refuse_where_it_cannot_wait(self, *, instead: str = "") -> None:
-        """What ``run`` does first, for who has to know before beginning.
+        """Check that ``run`` can wait on this thread.
 
         Raises:
-            StateError: The call would be made where it would never return.
+            StateError: A call would never return.
         """
         if self.is_elsewhere:
             raise StateError(
@@ -152,8 +151,8 @@ class LoopThread:
             )
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        # Under the lock: what is submitted before the loop is told to end is still cancelled
-        # with all the rest; a moment later nobody would ever look at it.
+        # With the lock held, the work is submitted before the loop is told to end, so that it is
+        # cancelled with all other tasks. Submitted later, it would never finish.
         with self._lock:
             loop = self._life.loop
             if loop is None or not self.is_running:

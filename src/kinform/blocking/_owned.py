@@ -1,4 +1,4 @@
-"""An async thing in; its life on a loop thread, its own or a shared one, out."""
+"""Ownership of async objects and of the loop threads they run on."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 
 class Owned:
-    """Whoever holds this may use the thing; when the last one lets go, it is closed.
+    """Owns an async object, and closes it when the last reference is gone.
 
-    The loop thread starts with the first call, and ends with this if it is not a shared one.
+    The loop thread starts with the first call. It ends with this object unless it is shared.
 
     Args:
-        close: Closes the thing; runs on the loop, and does no harm if it runs again.
-        name: What the thing is called in errors.
-        instead: What to use instead on a thread that runs an event loop.
-        loop: A loop thread to share. Its owner outlives us, or we are closed with it.
-        needs: Whatever is to live as long as this does.
+        close: Closes the object; runs on the loop, and must be idempotent.
+        name: The name of the object in errors.
+        instead: The API to use on a thread that runs an event loop.
+        loop: A loop thread to share. Its owner outlives this object, or closes it.
+        needs: Objects to keep alive as long as this one.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Owned:
         self._needs = needs
         self._is_alone = loop is None
         self._is_closed = False
-        # All who close it at once wait. A collector may run code that closes it, too.
+        # Concurrent calls all wait. Reentrant: garbage collection may run code that closes it.
         self._closing = threading.RLock()
         self._close = close
         self._forget = self.loop.before_the_end(close)
@@ -53,18 +53,18 @@ class Owned:
             weakref.finalize(self, _let_go, self.loop, close, self._forget).atexit = False
 
     def open(self) -> None:
-        """Start the loop thread, and find out whether one may wait for it here.
+        """Start the loop thread, and check that this thread may wait for it.
 
         Raises:
-            StateError: It is closed, or it cannot be used on this thread or in this process.
+            StateError: It is closed, or cannot be used on this thread or in this process.
         """
         self.run(_nothing())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result.
+        """Run a coroutine and return its result.
 
         Raises:
-            StateError: It is closed, or it cannot be used on this thread or in this process.
+            StateError: It is closed, or cannot be used on this thread or in this process.
         """
         if self._is_closed:
             work.close()
@@ -73,20 +73,20 @@ class Owned:
         return self.loop.run(work, instead=self._instead)
 
     def run_if_open(self, work: Coroutine[Any, Any, None]) -> None:
-        """The same, for tidying up: what is closed needs none."""
+        """Run a cleanup coroutine, unless it is closed already."""
         if self._is_closed or not self.loop.is_running:
             work.close()
         else:
             self.run(work)
 
     def close(self) -> None:
-        """Close the thing, and end its loop thread unless others use it.
+        """Close the object, and end its loop thread unless it is shared.
 
-        Idempotent; several threads may do it at once: all wait. Does nothing in a fork: there it
-        belongs to the parent.
+        Idempotent; concurrent calls all wait. Does nothing in a forked process: there it belongs to
+        the parent.
 
         Raises:
-            StateError: One cannot wait on this thread: it runs an event loop. Nothing is done.
+            StateError: This thread runs an event loop, so it cannot wait. Nothing is closed.
         """
         if self._is_closed or self.loop.is_elsewhere:
             return
@@ -106,13 +106,13 @@ class Owned:
             self._forget()
         finally:
             if self._is_alone:
-                # Also if it failed or was interrupted: then the end of the loop closes it.
+                # Also after a failure or interruption: then the end of the loop closes it.
                 self._is_closed = True
                 self.loop.stop()
 
 
 def _let_go(loop: LoopThread, close: Closer, forget: Callable[[], None]) -> None:
-    """The collector's errand, on whatever thread it runs: never wait."""
+    """Finalizer that runs during garbage collection, on any thread; it must not wait."""
     forget()
     loop.spawn(close)
 

@@ -1,6 +1,6 @@
-"""A blocking source in; a store that mirrors it, and at most one function that hears of it, out.
+"""The blocking reflector, controller and informer with a single handler.
 
-The small ones: what they call runs on the loop thread, so it must be short and never block.
+Their callbacks run on the loop thread, so they must be short and must not block.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T", bound=Handle)
 
 
 class ReflectorKeywords(TypedDict, Generic[T], total=False):
-    """The keywords of ``kinform.Reflector``, where they are explained."""
+    """The keywords of ``kinform.Reflector``, documented there."""
 
     name: str
     admission: Admission[T] | None
@@ -54,7 +54,7 @@ class ReflectorKeywords(TypedDict, Generic[T], total=False):
 
 
 class Reflector(Runs, Generic[T]):
-    """Keeps a store as the server has it: ``kinform.Reflector``, for plain code. Runs once.
+    """Mirrors a source in a store: the blocking ``kinform.Reflector``. Runs once.
 
     with blocking.Reflector(source, store):
         ...
@@ -87,7 +87,7 @@ class Reflector(Runs, Generic[T]):
 
     @property
     def last_sync_resource_version(self) -> str:
-        """How far it has come; empty before the first list."""
+        """The latest resource version received; empty before the first list."""
         return self._reflector.last_sync_resource_version
 
     @property
@@ -97,12 +97,12 @@ class Reflector(Runs, Generic[T]):
 
     @property
     def quarantine(self) -> Mapping[str, QuarantinedObject]:
-        """Objects that the server has and that could not be read or transformed."""
+        """Objects of the server that could not be decoded or transformed."""
         return self._reflector.quarantine
 
 
 class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """What a controller is made of: ``kinform.informers.ControllerConfig`` of a blocking source."""
+    """The configuration of a controller, as in ``kinform.informers.ControllerConfig``."""
 
     source: ListWatch[T]
     process: Callable[[Deltas[T]], Awaitable[object] | object]
@@ -118,9 +118,10 @@ class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Controller(Runs, Generic[T]):
-    """A source's deltas, handed to one function: ``kinform.informers.Controller``. Runs once.
+    """Passes the deltas of a source to a function: ``kinform.informers.Controller``. Runs once.
 
-    What ``process`` raises ends it, and is raised by ``run`` or on leaving the ``with`` block.
+    An exception of ``process`` ends the controller; ``run`` or the end of the ``with`` block
+    raises it.
     """
 
     def __init__(self, config: ControllerConfig[T]) -> None:
@@ -158,7 +159,7 @@ class Controller(Runs, Generic[T]):
 
     @property
     def has_synced(self) -> Latch:
-        """Set when the first list has been processed."""
+        """Set once the first list has been processed."""
         return self.queue.has_synced
 
     @property
@@ -167,7 +168,7 @@ class Controller(Runs, Generic[T]):
 
 
 class InformerOptions(TypedDict, Generic[T], total=False):
-    """The options of ``kinform.informers.Informer``, where they are explained."""
+    """The options of ``kinform.informers.Informer``, documented there."""
 
     on_add: Callable[[T], object] | None
     on_update: Callable[[T, T], object] | None
@@ -181,10 +182,10 @@ class InformerOptions(TypedDict, Generic[T], total=False):
 
 
 class Informer(Runs, Generic[T]):
-    """A store and one handler in step with it: ``kinform.informers.Informer``. Runs once.
+    """A store and one handler that runs in step with it: ``kinform.informers.Informer``. Runs once.
 
-    The handler runs on the loop thread. What it raises ends the informer, and is raised by ``run``
-    or on leaving the ``with`` block.
+    The handler runs on the loop thread. An exception of the handler ends the informer; ``run`` or
+    the end of the ``with`` block raises it.
     """
 
     def __init__(
@@ -204,5 +205,5 @@ class Informer(Runs, Generic[T]):
 
     @property
     def has_synced(self) -> Latch:
-        """Set when the store has the first list, and the handler has been told of it."""
+        """Set once the store holds the first list and the handler has received it."""
         return self.controller.has_synced

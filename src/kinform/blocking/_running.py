@@ -1,4 +1,4 @@
-"""What runs on a loop in; ``start``, ``stop``, ``run`` and ``with``, for plain code, out."""
+"""Blocking ``start``, ``stop``, ``run`` and ``with`` for objects that run on an event loop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ logger = logging.getLogger("kinform.blocking")
 
 
 class Runs(BlockingFacade):
-    """Base of what can be started, in the background, and stopped. ``with`` does both.
+    """Base class of objects that run in the background. ``with`` starts and stops them.
 
-    Hold on to it: when nobody does, it stops.
+    Keep a reference to the object: without one, it stops.
     """
 
     _inner: Lifecycle
@@ -38,10 +38,10 @@ class Runs(BlockingFacade):
     stop = direct_method(Lifecycle.stop)
 
     def run(self) -> None:
-        """Start, and return when it has stopped: another thread stops it, a handler, or Ctrl-C.
+        """Start, and return when it has been stopped by another thread, a handler or Ctrl-C.
 
         Raises:
-            AlreadyStartedError: It runs.
+            AlreadyStartedError: It is already running.
         """
         self._owned.run(self._inner.run())
 
@@ -59,10 +59,10 @@ class Runs(BlockingFacade):
 
 
 class Background(Lifecycle):
-    """Work that is one coroutine, and ends by itself only if it fails; runs once.
+    """A coroutine that runs once and ends by itself only if it fails.
 
     Args:
-        name: What it is called.
+        name: The name used in errors and logs.
         work: Runs until it is cancelled.
     """
 
@@ -80,7 +80,7 @@ class Background(Lifecycle):
             await self._work()
         except asyncio.CancelledError:
             logger.debug("%s stops", self.name)
-        except BaseException as failure:  # somebody waits for it, on another thread
+        except BaseException as failure:  # re-raised on the thread that waits for it
             self._failure = failure
             logger.debug("%s failed", self.name, exc_info=True)
 
@@ -101,7 +101,7 @@ class Background(Lifecycle):
 
 
 def owned_by(running: Lifecycle, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
-    """Its life, on the loop thread of its sources, which it keeps alive."""
+    """Return the owner of ``running``, which uses the loop thread of its sources."""
     return Owned(
         partial(_end, running),
         name=f"the blocking {instead} {running.name}".rstrip(),

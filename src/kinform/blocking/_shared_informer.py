@@ -1,4 +1,4 @@
-"""A blocking source in; a shared informer that is started, stopped and iterated without await."""
+"""The blocking shared informer."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ T = TypeVar("T", bound=Handle)
 
 
 class EventStream(BlockingIterator[InformerEvent[T]]):
-    """The cache as it is, then all its changes, in order.
+    """The current objects of the cache, then all changes in order.
 
         for event in informer.events(): ...
 
-        with informer.events() as events:      # to leave it early and go on elsewhere
+        with informer.events() as events:      # closes the stream when leaving early
             for event in events: ...
 
-    It ends when it is closed, by whatever thread, or when the informer stops. One that nobody
-    holds is closed. Ctrl-C ends the wait, and no event is lost by that. Threads may share it:
-    each event goes to one of them.
+    The stream ends when any thread closes it, when the informer stops, or when it is garbage
+    collected. Ctrl-C interrupts the wait without losing an event. Threads may share a stream: each
+    event goes to one of them.
     """
 
     _inner: AsyncEventStream[T]
@@ -65,12 +65,12 @@ class EventStream(BlockingIterator[InformerEvent[T]]):
             return super().__next__()
         except StateError:
             if self.is_closed:
-                # It is at its end, and needs no loop any more to say so.
+                # The stream has ended, which does not require a running loop.
                 raise StopIteration from None
             raise
 
     def close(self) -> None:
-        """End the iteration, and discard what waits. Idempotent; any thread."""
+        """End the iteration and discard pending events. Idempotent and thread-safe."""
         self._inner.close()
         self._ahead.clear()
 
@@ -87,7 +87,7 @@ class EventStream(BlockingIterator[InformerEvent[T]]):
 
 
 class SharedIndexInformerOptions(TypedDict, Generic[T], total=False):
-    """The options of ``kinform.SharedIndexInformer``, where they are explained."""
+    """The options of ``kinform.SharedIndexInformer``, documented there."""
 
     name: str
     indexers: Indexers[T] | None
@@ -100,16 +100,16 @@ class SharedIndexInformerOptions(TypedDict, Generic[T], total=False):
 
 
 class SharedIndexInformer(Runs, Generic[T]):
-    """One list and watch, one indexed store, any number of handlers: for plain code.
+    """One list and watch, one indexed store and any number of event handlers; blocking.
 
         source = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
         with blocking.SharedIndexInformer(source) as pods:      # start ... stop
             pods.has_synced.wait(timeout=30)
             print(pods.store.list())
 
-    Everything but ``start``, ``run`` and the iteration over ``events`` is that of
-    ``kinform.SharedIndexInformer`` itself. ``def`` handlers have threads of their own, ``async
-    def`` ones run on the loop thread. After ``stop`` it can be started again.
+    Except for ``start``, ``run`` and iterating over ``events``, everything behaves as in
+    ``kinform.SharedIndexInformer``. Each ``def`` handler has its own thread, ``async def`` handlers
+    run on the loop thread. A stopped informer can be started again.
     """
 
     _inner: AsyncInformer[T]
@@ -125,7 +125,7 @@ class SharedIndexInformer(Runs, Generic[T]):
 
     @classmethod
     def _over(cls, inner: AsyncInformer[T], owned: Owned) -> Self:
-        """BlockingFacade before one that exists, for as long as that which owns it lives."""
+        """Create the facade of an existing informer, which lives as long as its owner."""
         informer = cls.__new__(cls)
         Runs.__init__(informer, inner, owned)
         return informer

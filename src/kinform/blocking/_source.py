@@ -1,4 +1,4 @@
-"""List and watch callables, or a blocking client, in; a source for the informers here, out."""
+"""The blocking source of lists and watches."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ T = TypeVar("T", bound=Handle)
 M = TypeVar("M", bound=TypedObject)
 
 Asked = Callable[[ListOptions], object]
-"""What lists or watches: options in, something that can be read as a list or a watch out."""
+"""A callable that returns a list or a watch for the given options."""
 
 
 class ListWatchOptions(TypedDict, total=False):
-    """The options of ``kinform.ListWatch``, where they are explained, and the loop thread."""
+    """The options of ``kinform.ListWatch``, documented there, and the loop thread."""
 
     name: str
     tweak_list_options: TweakListOptions | None
@@ -41,21 +41,21 @@ class ListWatchOptions(TypedDict, total=False):
 
 
 class ListWatch(BlockingFacade, Generic[T]):
-    """Where the objects of one resource come from: ``kinform.ListWatch``, for plain code.
+    """The source of the objects of one resource: the blocking ``kinform.ListWatch``.
 
         pods = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
         mine = blocking.ListWatch(list_all, watch_from)
 
-    ``def`` callables run in threads of their own, so they may block. What reads from it runs on
-    the client's loop thread; of callables, on one that ends when nobody holds the source any more,
-    nor an informer of it.
+    ``def`` callables run in their own threads, so they may block. Informers run on the loop thread
+    of the client. A source of callables has its own loop thread, which ends when neither the source
+    nor an informer of it is referenced.
 
     Args:
-        list: One page for the given options.
-        watch: The events for the given options.
-        form: What objects come out as.
-        options: Those of ``kinform.ListWatch``; and ``loop``, a thread to share, whose owner
-            stops it.
+        list: Returns a page for the given options.
+        watch: Returns the events for the given options.
+        form: The class of the objects.
+        options: The options of ``kinform.ListWatch``, and ``loop``: a loop thread to share, which
+            its owner stops.
     """
 
     _inner: AsyncListWatch[T]
@@ -86,7 +86,7 @@ class ListWatch(BlockingFacade, Generic[T]):
         **options: Unpack[ListWatchOptions],
     ) -> None:
         loop = options.pop("loop", None)
-        # mypy does not see that what is left is exactly what the other one takes.
+        # mypy does not see that the remaining options are exactly those of the async source.
         inner: AsyncListWatch[T] = AsyncListWatch(
             list,
             watch,
@@ -115,11 +115,11 @@ class ListWatch(BlockingFacade, Generic[T]):
         resource: ResourceOrModel,
         **options: Unpack[ForResourceOptions],
     ) -> ListWatch[Any]:
-        """What a client finds of a resource; ``client.metadata`` finds metadata only.
+        """Create a source from a client and a resource; ``client.metadata`` lists metadata only.
 
         Raises:
-            SelectorError: A selector is not legal.
-            ConfigError: That is no client, or one of the other side.
+            SelectorError: A selector is invalid.
+            ConfigError: ``client`` is not a blocking client.
         """
         expect_client(
             client, Verbs, taker="kinform.blocking.ListWatch.for_resource", room="kinform.blocking"
@@ -133,11 +133,11 @@ class ListWatch(BlockingFacade, Generic[T]):
 
     @contextmanager
     def watch(self, options: ListOptions) -> Generator[Iterator[list[Frame]], None, None]:
-        """A stream of batches, open inside ``with``: see ``kinform.ListWatch.watch``."""
+        """Open a stream of event batches as a context manager: see ``kinform.ListWatch.watch``."""
         watch = self._inner.watch(options)
 
         async def leave() -> None:
-            with suppress(RuntimeError):  # it ends with the step that was interrupted
+            with suppress(RuntimeError):  # it ends with the interrupted step
                 await watch.__aexit__(None, None, None)
 
         batches = self._owned.run(watch.__aenter__())
@@ -151,10 +151,10 @@ class ListWatch(BlockingFacade, Generic[T]):
 
 
 def inner_sources(*sources: ListWatch[T]) -> list[AsyncListWatch[T]]:
-    """What one thing here reads from, as the other side knows it.
+    """Return the async sources of blocking ones.
 
     Raises:
-        ConfigError: They are of the other side already, or not of one loop.
+        ConfigError: They are async sources, or have different loops.
     """
     for source in sources:
         expect(

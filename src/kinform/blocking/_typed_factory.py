@@ -1,4 +1,4 @@
-"""Informers and listers of typed objects for plain code."""
+"""The blocking informer factory of typed objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=TypedObject)
 
 
 class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
-    """Informers for every kind that has a model: the built-in ones, and those of your own.
+    """Informers for all kinds that have a model, built-in or custom.
 
     with blocking.Client.from_env() as client:
         factory = blocking.SharedInformerFactory(client)
@@ -44,7 +44,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
     ) -> None:
         inner = inner_client(client, taker=type(self).__name__)
         super().__init__(client, AsyncFactory(inner, default_resync, **options))
-        # The same doors for the same hold, as long as somebody holds them.
+        # Returns the same facade for the same reference while it is in use.
         self._held: WeakValueDictionary[AsyncResourceInformer[Any], ResourceInformer[Any]]
         self._held = WeakValueDictionary()
 
@@ -56,7 +56,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[M]:
-        """The informer and the lister for a kind: ``factory.for_model(Pod)``."""
+        """Return the informer and lister for a kind: ``factory.for_model(Pod)``."""
         found = self._inner.for_model(model, namespace=namespace, labels=labels, fields=fields)
         with self._lock:
             held = self._held.get(found)
@@ -67,7 +67,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
     def informer_for(
         self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
     ) -> SharedIndexInformer[M]:
-        """The informer for a kind, made by ``build`` if nobody has asked for the kind before."""
+        """Return the informer for a kind; ``build`` creates it on the first request."""
 
         def build_inner(_: object, resync_period: float) -> AsyncInformer[M]:
             built = build(self.client, resync_period)
@@ -77,7 +77,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
                 taker="informer_for",
                 meant="what builds a kinform.blocking.SharedIndexInformer",
             )
-            # It lives as long as we do now, whoever lets go of it.
+            # From now on its lifetime is that of the factory.
             built._owned = self._owned
             self._fronts[built._inner] = built
             return built._inner
@@ -92,11 +92,11 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
         labels: Labels = "",
         fields: Fields = "",
     ) -> ResourceInformer[TypedObject] | ResourceInformer[PartialObjectMetadata]:
-        """Typed objects if the resource has a model; if not, its metadata only."""
+        """Return an informer of typed objects if the resource has a model, else of metadata."""
         found = self._inner.object_or_metadata(
             resource, namespace=namespace, labels=labels, fields=fields
         )
-        either = cast("AsyncResourceInformer[TypedObject]", found)  # the same doors for both
+        either = cast("AsyncResourceInformer[TypedObject]", found)  # the same facade for both
         return ResourceInformer(either, self._front(either.informer))
 
 
@@ -110,16 +110,16 @@ def new_informer(
     tweak_list_options: TweakListOptions | None = None,
     **options: Unpack[SharedIndexInformerOptions[M]],
 ) -> SharedIndexInformer[M]:
-    """An informer of a kind that nobody else has: its own list and watch, its own store.
+    """Create an informer of a kind that is not shared: its own list and watch, its own store.
 
     Args:
-        model: The kind.
-        client: Whose cluster it is.
-        namespace: One or several; ``None`` for all.
-        labels: Only objects whose labels match.
-        fields: Only objects whose fields match.
-        tweak_list_options: Sees the options of every list and every watch, and returns them.
-        options: Those of ``SharedIndexInformer``.
+        model: The model class of the kind.
+        client: The client of the cluster.
+        namespace: One or several namespaces; ``None`` for all.
+        labels: Select objects by label.
+        fields: Select objects by field.
+        tweak_list_options: Receives and returns the options of every list and watch.
+        options: The options of ``SharedIndexInformer``.
     """
     inner_client(client, taker="new_informer")
     sources = [

@@ -1,6 +1,6 @@
-"""Verbs over classes, for plain code: who asks by class gets objects of it.
+"""The blocking verbs for model classes and for untyped resources.
 
-What each verb does, and what its keywords mean, is said at that of ``kinform.Client``.
+The verbs and their keywords are documented in ``kinform.Client``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ H = TypeVar("H", bound=Handle)
 
 
 class TypedVerbs(Verbs[Unstructured]):
-    """The verbs of ``kinform.Client``: by class they give its objects, else ``Unstructured``."""
+    """The verbs of ``kinform.Client``: objects of a model class if one is given, or untyped."""
 
     _inner: AsyncClient
 
     def view(self, form: type[H]) -> Verbs[H]:
-        """The same verbs, whose objects all come out as ``form``."""
+        """Return the same verbs for objects of the class ``form``."""
         return Verbs(self._inner.view(form), self._owned)
 
     @overload
@@ -55,7 +55,7 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: ResourceOrModel, name: str, *, form: type[H], **options: Unpack[GetKeywords]
     ) -> H: ...
     def get(self, resource: Any, name: str, **options: Any) -> Any:
-        """One object."""
+        """Return one object."""
         return self._owned.run(self._inner.get(resource, name, **options))
 
     @overload
@@ -65,7 +65,7 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: Resource, **options: Unpack[ListKeywords]
     ) -> ObjectList[Unstructured]: ...
     def list(self, resource: Any, **options: Any) -> Any:
-        """All objects that match, as of one resource version."""
+        """Return all matching objects, at one resource version."""
         return self._owned.run(self._inner.list(resource, **options))
 
     @overload
@@ -83,7 +83,7 @@ class TypedVerbs(Verbs[Unstructured]):
     def pages(
         self, resource: Any, options: ListOptions | None = None, *, namespace: str | None = None
     ) -> Generator[ObjectList[Any], None, None]:
-        """The pages of a list, one by one."""
+        """Iterate over the pages of a list."""
         return iterate(self._inner.pages(resource, options, namespace=namespace), self._owned)
 
     @overload
@@ -95,7 +95,7 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: Resource, options: ListOptions, **more: Unpack[PageKeywords]
     ) -> ObjectList[Unstructured]: ...
     def page(self, resource: Any, options: ListOptions, **more: Any) -> Any:
-        """One request, one answer."""
+        """Return one page of a list with a single request."""
         return self._owned.run(self._inner.page(resource, options, **more))
 
     @overload
@@ -107,7 +107,7 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: Resource, options: ListOptions | None = None, **more: Unpack[WatchKeywords]
     ) -> Watch[Unstructured]: ...
     def watch(self, resource: Any, options: ListOptions | None = None, **more: Any) -> Watch[Any]:
-        """Changes after ``resource_version``, or everything there is and then changes."""
+        """Watch changes after ``resource_version``, or all existing objects and then changes."""
         return Watch(self._inner.watch(resource, options, **more), self._owned)
 
     @overload
@@ -141,13 +141,13 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: Resource, name: str, **options: Unpack[DeleteKeywords]
     ) -> Unstructured | None: ...
     def delete(self, resource: Any, name: str, **options: Any) -> Any:
-        """Delete one object; the object if it lives on (finalizers, grace), else ``None``."""
+        """Delete one object; return it if it still exists (finalizers, grace), else ``None``."""
         return self._owned.run(self._inner.delete(resource, name, **options))
 
     def delete_collection(
         self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
     ) -> None:
-        """Delete every object that matches, one by one, as the server finds them."""
+        """Delete all matching objects; the server deletes them one by one."""
         self._owned.run(self._inner.delete_collection(resource, **options))
 
     @overload
@@ -167,7 +167,7 @@ class TypedVerbs(Verbs[Unstructured]):
     @overload
     def update(self, obj: Body, *, form: type[H], **options: Unpack[WriteKeywords]) -> H: ...
     def update(self, obj: Any, **options: Any) -> Any:
-        """Replace an object, or a subresource of it such as ``status``."""
+        """Replace an object, or a subresource such as ``status``."""
         return self._owned.run(self._inner.update(obj, **options))
 
     @overload
@@ -177,12 +177,12 @@ class TypedVerbs(Verbs[Unstructured]):
     @overload
     def apply(self, obj: Body, *, form: type[H], **options: Unpack[ApplyKeywords]) -> H: ...
     def apply(self, obj: Any, **options: Any) -> Any:
-        """Server-side apply: create it, or make these fields so and own them."""
+        """Server-side apply: create the object, or set the given fields and own them."""
         return self._owned.run(self._inner.apply(obj, **options))
 
 
 class MetadataVerbs(Verbs[PartialObjectMetadata]):
-    """The verbs of ``kinform.Client.metadata``. To them a class is a resource like any other."""
+    """The verbs of ``kinform.Client.metadata``. A model class only names its resource."""
 
     _inner: AsyncMetadataVerbs
 

@@ -1,4 +1,4 @@
-"""The verbs over one form of objects, and discovery, for plain code."""
+"""The blocking verbs for one class of objects, and discovery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Handle)
 
 
 class Discovery(BlockingFacade):
-    """Kind ↔ resource ↔ scope, for everything the server has: ``kinform.client.Discovery``."""
+    """Maps kinds, resources and scopes of the server: the blocking ``kinform.client.Discovery``."""
 
     resources = blocking_method(AsyncDiscovery.resources)
     for_resource = blocking_method(AsyncDiscovery.for_resource)
@@ -23,7 +23,7 @@ class Discovery(BlockingFacade):
 
 
 class Verbs(BlockingFacade, Generic[T]):
-    """Get, list, watch, patch and delete, for objects in one form: ``kinform.client.Verbs``."""
+    """Get, list, watch, patch and delete for one class: the blocking ``kinform.client.Verbs``."""
 
     @property
     def discovery(self) -> Discovery:
@@ -31,13 +31,13 @@ class Verbs(BlockingFacade, Generic[T]):
 
     @property
     def namespace(self) -> str:
-        """Where the verbs on one object look if nobody says."""
+        """The default namespace of verbs on a single object."""
         namespace: str = self._inner.namespace
         return namespace
 
     @property
     def form(self) -> type[T]:
-        """The class of the objects that the verbs give."""
+        """The class of the objects that the verbs return."""
         form: type[T] = self._inner.form
         return form
 

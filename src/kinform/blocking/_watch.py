@@ -1,4 +1,4 @@
-"""One open watch, for plain code: the iteration waits on the loop thread."""
+"""The blocking watch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Watch(BlockingIterator[WatchEvent[T]]):
         with client.watch(pods) as watch:
             for event in watch: ...
 
-    Leaving the block drops the connection at once, and wakes a thread that waits for the next
-    event. The iteration ends when the server ends the watch cleanly, and raises what that of
-    ``kinform.Watch`` raises. An interrupted read takes the connection with it.
+    Leaving the block closes the connection at once and wakes a thread that waits for the next
+    event. The iteration ends when the server ends the watch cleanly, and raises the same errors as
+    ``kinform.Watch``. Interrupting a read closes the connection.
     """
 
     _inner: AsyncWatch[T]

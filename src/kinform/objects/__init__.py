@@ -1,4 +1,4 @@
-"""The object model: bytes at rest, decoded on demand."""
+"""The object model: objects are stored as bytes and decoded on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seam between bytes and objects: a payload in; its head, a part, or all of it out."""
+"""Codecs, which decode and encode the payloads of objects."""
 
 from __future__ import annotations
 
@@ -22,81 +22,81 @@ from kinform.objects._paths import Path, split_path, step_into
 
 
 class Codec(Protocol):
-    """One form of bytes (JSON, protobuf). Nothing above it knows which one it is."""
+    """A wire format of objects (JSON, protobuf). Other code does not depend on the format."""
 
     @property
     def name(self) -> str: ...
 
     def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
-        """The head and, if the payload says so, the kind; in one scan.
+        """Decode the head and, if the payload contains it, the kind, in one scan.
 
         Raises:
-            DecodeError: The payload is not an object of this form.
+            DecodeError: The payload is not an object in this format.
         """
         ...
 
     def decode(self, payload: bytes) -> dict[str, Any]:
-        """A fresh tree of the whole object. Raises DecodeError."""
+        """Decode the complete object as a new tree. Raises DecodeError."""
         ...
 
     def decode_part(self, payload: bytes, part: str) -> Any:
-        """A fresh tree of one top-level part, without decoding the others.
+        """Decode one top-level part as a new tree, without decoding the others.
 
         Raises:
-            KeyError: The object has no such part. A part that is null is ``None``.
-            DecodeError: The payload, or this part of it, is not of this form.
+            KeyError: The object does not have this part. A null part is ``None``.
+            DecodeError: The payload, or this part of it, is malformed.
         """
         ...
 
     def decode_path(self, payload: bytes, path: Path) -> Any:
-        """A fresh tree of what is at a path, decoding no more than must be.
+        """Decode the value at a path as a new tree, and as little else as possible.
 
         Raises:
-            LookupError: There is nothing.
-            DecodeError: The payload, or what is on the way, is not of this form.
-            InvalidNameError: That is no path.
+            LookupError: There is no value at the path.
+            DecodeError: The payload, or a value on the path, is malformed.
+            InvalidNameError: The path is invalid.
         """
         ...
 
     def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
-        """The values of a group's parts, in its order, as what the group says they are.
+        """Decode the parts of a group, in its order, as the types of the group.
 
-        An absent part is ``None``, and so is one that is null.
+        Absent and null parts are ``None``.
 
         Raises:
-            DecodeError: A value is not what the group says; the message begins with its path.
+            DecodeError: A value has the wrong type; the message begins with its path.
         """
         ...
 
     def encode(self, tree: Any) -> bytes:
-        """The inverse of ``decode``: what comes out, decoded again, equals ``tree``.
+        """Encode a tree; decoding the result returns an equal tree.
 
         Raises:
-            EncodeError: Something in the tree has no place in this form; the message says where.
+            EncodeError: A value cannot be encoded in this format; the message names its path.
         """
         ...
 
     def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
-        """The same object as a ``PartialObjectMetadata``, with its codec. Raises DecodeError."""
+        """Return the object as a ``PartialObjectMetadata``, with its codec. Raises DecodeError."""
         ...
 
     def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
-        """The same object without these fields of its metadata, named as in JSON.
+        """Return the object without some metadata fields, given by their JSON names.
 
-        Nothing else is decoded. If it has none of them, these are the very same bytes.
+        Nothing else is decoded. Without any of the fields, the same bytes are returned.
 
         Raises:
-            DecodeError: The payload is not an object of this form.
+            DecodeError: The payload is not an object in this format.
         """
         ...
 
     def editable(self, payload: bytes) -> tuple[Codec, bytes]:
-        """The same object in JSON; in ``PARTIAL_JSON`` if that is not all. Raises DecodeError."""
+        """Return the object as JSON; ``PARTIAL_JSON`` if incomplete. Raises DecodeError."""
         ...
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """As much of an object as is decoded when it arrives."""
+    """The fields of an object that are decoded on arrival."""
 
     metadata: Head
     api_version: str = ""
@@ -114,7 +114,7 @@ class _BareName(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _BareObject(msgspec.Struct, gc=False):
-    """As much of an object as it takes to name it in an error."""
+    """The fields of an object that identify it in an error."""
 
     kind: Any = ""
     metadata: _BareName | None = None
@@ -126,26 +126,26 @@ _bare_object_decoder = msgspec.json.Decoder(_BareObject)
 _tree_decoder = msgspec.json.Decoder(dict[str, Any])
 _encoder = msgspec.json.Encoder()
 
-# RecursionError is what a body of a million open brackets raises.
+# Deeply nested bodies, such as a million open brackets, raise RecursionError.
 _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _PLAIN_PART = re.compile(r"[A-Za-z0-9_./-]+")
 
 
 @lru_cache(maxsize=4096)
 def _gvk(api_version: str, kind: str) -> GVK:
-    """One GVK for all objects of a kind."""
+    """Return the same GVK instance for all objects of a kind."""
     return GVK.of(api_version, kind)
 
 
 @lru_cache(maxsize=256)
 def _part_decoder(part: str) -> msgspec.json.Decoder[Any]:
-    """Decodes one member of an object and skips the others."""
+    """Return a decoder that decodes one member of an object and skips the others."""
     fields = [("value", Any, msgspec.field(default=msgspec.UNSET, name=part))]
     return msgspec.json.Decoder(msgspec.defstruct("Part", fields, gc=False))
 
 
 class JsonCodec:
-    """Objects as JSON text. It has no state, so any two are the same."""
+    """The JSON codec. It is stateless, so all instances are equivalent."""
 
     name = "json"
 
@@ -184,8 +184,8 @@ class JsonCodec:
         try:
             return msgspec.structs.astuple(decoder.decode(payload))
         except _MALFORMED:
-            # A null where a model has none means that there is nothing. Looked for only now:
-            # servers hardly ever write one, and finding out costs as much as the decoding.
+            # A null means absent in a model. Handled only after a failure, because servers rarely
+            # send one and checking costs as much as decoding.
             pass
         tree = self.decode(payload)
         try:
@@ -222,7 +222,7 @@ class JsonCodec:
 
 
 class PartialJsonCodec(JsonCodec):
-    """The JSON of an object that has more than it says: what nobody knew was left out."""
+    """The codec of incomplete JSON: unknown fields of the original object were left out."""
 
 
 JSON: Codec = JsonCodec()
@@ -230,7 +230,7 @@ PARTIAL_JSON: Codec = PartialJsonCodec()
 
 
 def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeError:
-    """The error for one payload; ``{}`` in the complaint is what the object is called."""
+    """Return the error for a payload; ``{}`` in ``complaint`` stands for the object's name."""
     try:
         bare = _bare_object_decoder.decode(payload)
     except _MALFORMED:
@@ -241,14 +241,14 @@ def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeErr
     called = f"{kind} {key!r}" if key else f"{kind} without a name"
     return DecodeError(
         f"{complaint.format(called)}: {cause}",
-        # A namespace alone is no key.
+        # A namespace without a name is not a key.
         key=key if _text(metadata.name) else "",
         resource_version=_text(metadata.resource_version),
     )
 
 
 def _beginning(payload: bytes) -> str:
-    """What to call bytes that are no JSON. What looks like an object may be a secret."""
+    """Describe bytes that are not JSON, without the content of objects, which may be secret."""
     if payload.lstrip()[:1] in (b"{", b"["):
         return f"JSON of {len(payload)} bytes"
     return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"

@@ -1,7 +1,7 @@
-"""A tree before and after an edit in; the JSON patch that makes one of the other out.
+"""JSON patches that turn one tree into another.
 
-It touches nothing but what was edited, also inside of lists, where a merge patch would replace the
-whole list. Who sends it sees to it that it meets the very version that it was made from.
+A patch changes only the edited values, also inside lists, where a merge patch would replace the
+complete list. The sender must ensure that it is applied to the version that it was made from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Operation = dict[str, Any]
 
 
 def json_patch(before: Any, after: Any, path: str = "") -> Iterator[Operation]:
-    """The operations, in the order in which they are to be done."""
+    """Return the operations in the order in which to apply them."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in before.keys() - after.keys():
             yield {"op": "remove", "path": _step(path, name)}
@@ -31,10 +31,10 @@ def json_patch(before: Any, after: Any, path: str = "") -> Iterator[Operation]:
 
 
 def _list_patch(before: list[Any], after: list[Any], path: str) -> Iterator[Operation]:
-    from difflib import SequenceMatcher  # which few need, and every program would wait for
+    from difflib import SequenceMatcher  # rarely needed, and slow to import
 
     matcher = SequenceMatcher(None, list(map(_who, before)), list(map(_who, after)), autojunk=False)
-    # From the end, so that what is done does not move what is still to be done.
+    # From the end, so that an operation does not shift the indexes of the next ones.
     for tag, start, stop, new_start, new_stop in reversed(matcher.get_opcodes()):
         old, new = before[start:stop], after[new_start:new_stop]
         if tag == "equal" or (len(old) == len(new) and not any(map(_name, [*old, *new]))):
@@ -48,7 +48,7 @@ def _list_patch(before: list[Any], after: list[Any], path: str) -> Iterator[Oper
 
 
 def _who(element: Any) -> str:
-    """The same for an element before and after an edit of it: its name, if it has one."""
+    """Return an identity of a list element that survives edits: its name, if it has one."""
     return _name(element) or msgspec.json.encode(element, order="sorted").decode()
 
 

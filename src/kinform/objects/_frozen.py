@@ -1,9 +1,8 @@
-"""Trees that read like dicts and lists and refuse every edit, naming ``copy()`` as the way out.
+"""Read-only dicts and lists, whose errors name ``copy()`` as the remedy.
 
-Freezing is lazy: a child is frozen when it is first reached, so an unread part costs nothing.
-A way to reach children that the C code of ``dict`` and ``list`` would serve by itself
-(``dict(x)``, ``{**x}``, ``x | y``, ``x + y``) is overridden, or it would hand out the child
-that is not frozen yet.
+Freezing is lazy: a child is frozen on first access, so unread parts cost nothing. Operations that
+the C code of ``dict`` and ``list`` would do (``dict(x)``, ``{**x}``, ``x | y``, ``x + y``) are
+overridden, because they would return children that are not frozen yet.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ _LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def thaw(value: Any) -> Any:
-    """A private, editable copy of a tree, frozen or not: plain dicts and lists all the way.
+    """Return an editable deep copy of a tree, frozen or not, made of plain dicts and lists.
 
     Raises:
-        EncodeError: The tree contains itself, or is too deep to be a tree of an object.
+        EncodeError: The tree contains itself or is nested too deeply.
     """
     try:
         return _thaw(value)
@@ -29,8 +28,8 @@ def thaw(value: Any) -> Any:
 
 
 def _thaw(value: Any) -> Any:
-    # Most values are leaves, so they are told apart before the call ("copy of an editable"
-    # in benchmarks/bench_objects.py).
+    # Most values are leaves, so they are handled without a call ("copy of an editable" in
+    # benchmarks/bench_objects.py).
     if isinstance(value, dict):
         items = dict.items(value)
         return {key: kid if type(kid) in _LEAVES else _thaw(kid) for key, kid in items}
@@ -44,7 +43,7 @@ def _thaw(value: Any) -> Any:
 
 
 def freeze(value: Any) -> Any:
-    """The same tree, read-only. The caller gives up the original."""
+    """Return a read-only version of a tree. The caller must not use the original any more."""
     if type(value) is dict:
         return FrozenDict(value)
     if type(value) is list:
@@ -60,9 +59,9 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class FrozenTexts(dict[str, str]):
-    """A dict of texts that cannot be edited, such as labels. Its ``copy()`` is a plain dict.
+    """A read-only dict of strings, such as labels. Its ``copy()`` is a plain dict.
 
-    Texts need no freezing, so whatever only reads is served by the C code of ``dict``.
+    Strings need no freezing, so the C code of ``dict`` does all reading.
     """
 
     __slots__ = ()
@@ -83,7 +82,7 @@ class FrozenTexts(dict[str, str]):
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be edited. Its ``copy()`` is a plain, deep, editable dict."""
+    """A read-only dict. Its ``copy()`` is a plain, deep, editable dict."""
 
     __slots__ = ()
 
@@ -95,7 +94,7 @@ class FrozenDict(dict[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        # Its mere presence sends dict(x), {**x} and update(x) through __getitem__.
+        # Overriding it makes dict(x), {**x} and update(x) use __getitem__.
         return super().__iter__()
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -140,7 +139,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be edited. Its ``copy()`` is a plain, deep, editable list."""
+    """A read-only list. Its ``copy()`` is a plain, deep, editable list."""
 
     __slots__ = ()
 
@@ -188,5 +187,5 @@ class FrozenList(list[Any]):
 
 
 def _own(other: Any) -> Any:
-    """The other side of an operator: thawed if it is frozen, else as Python would take it."""
+    """Return the other operand of an operator: thawed if it is frozen, otherwise unchanged."""
     return other.copy() if isinstance(other, FrozenDict | FrozenList) else other

@@ -1,4 +1,4 @@
-"""What a reader holds: a light view over one record, or an editable object of the reader's own."""
+"""The base class of all objects: a view of a record, or an editable object."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kinform.objects._record import Record
 
 
 class Handle(ABC):
-    """An object, read-only over a record or editable.
+    """An object: a read-only view of a record, or editable.
 
-    Over a record, names, labels and versions come from the decoded head; a part (``spec``,
-    ``status``) is decoded when first touched and remembered here, never in the record. So no
-    reader sees what another one does, and the cached bytes cannot be changed.
+    In a view, names, labels and versions come from the decoded head. A part (``spec``, ``status``)
+    is decoded on first access and kept in the view, never in the record. Views are therefore
+    independent of each other, and the cached bytes never change.
 
-    Made by its constructor, or by ``copy()``, it is the caller's own and can be edited.
+    An object created by its constructor or by ``copy()`` belongs to the caller and is editable.
     """
 
-    # Over a record, ``_parts`` stays unset until a part is touched: most handles of a long list
-    # never are ("by_index, each further object" in benchmarks/bench_store.py).
-    # ``_known`` is set on a copy that is not all of the object: what was known of it.
+    # In a view, ``_parts`` stays unset until a part is accessed, because most handles of a long
+    # list never need it ("by_index, each further object" in benchmarks/bench_store.py). ``_known``
+    # is set on incomplete copies only: the tree that the copy started with.
     __slots__ = ("_known", "_parts", "_record")
 
     visible: ClassVar[frozenset[str] | None] = None
-    """The parts that this form of an object has; ``None`` for all."""
+    """The parts that this class of objects shows; ``None`` for all."""
 
     _record: Record | None
     _parts: dict[str, Any]
@@ -40,14 +40,14 @@ class Handle(ABC):
 
     @classmethod
     def over(cls, record: Record) -> Self:
-        """A read-only view of ``record``. Costs nothing until a part is touched."""
+        """Create a read-only view of ``record``. Nothing is decoded until a part is accessed."""
         handle = cls.__new__(cls)
         handle._record = record
         return handle
 
     @classmethod
     def over_all(cls, records: Iterable[Record]) -> list[Self]:
-        """``over`` for many, cheaper than one by one; in their order."""
+        """Create views of many records, in order; cheaper than calling ``over`` for each."""
         new, handles = cls.__new__, []
         for record in records:
             handle = new(cls)
@@ -61,24 +61,24 @@ class Handle(ABC):
         def record(self) -> Record | None:
             """What this is a view of; ``None`` if it is editable."""
     else:
-        # The same, without a frame of its own: it is asked several times per event.
+        # Without a Python frame, because it is read several times per event.
         record = property(
             attrgetter("_record"), doc="What this is a view of; ``None`` if it is editable."
         )
 
     @property
     def memory(self) -> int:
-        """Bytes at rest of the record behind it; 0 for an editable object, which has none."""
+        """Bytes of memory of the record; 0 for an editable object, which has no record."""
         return self._record.memory if self._record is not None else 0
 
     # -- identity: from the head, without decoding -------------------------------------------
 
     @property
     def gvk(self) -> GVK:
-        """The object's kind.
+        """The kind of the object.
 
         Raises:
-            InvalidNameError: It is editable and says no legal ``apiVersion`` and ``kind``.
+            InvalidNameError: The object is editable and has no valid ``apiVersion`` and ``kind``.
         """
         if self._record is not None:
             return self._record.gvk
@@ -106,7 +106,7 @@ class Handle(ABC):
 
     @property
     def namespace(self) -> str:
-        """Empty for a cluster-scoped object."""
+        """The namespace; empty for a cluster-scoped object."""
         return self._record.head.namespace if self._record is not None else self._text("namespace")
 
     @namespace.setter
@@ -115,7 +115,7 @@ class Handle(ABC):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` if it is cluster-scoped."""
+        """The key: ``namespace/name``, or ``name`` for a cluster-scoped object."""
         return self._record.head.key if self._record is not None else namespace_key(self)
 
     @property
@@ -153,30 +153,31 @@ class Handle(ABC):
 
     @abstractmethod
     def get_path(self, path: Path, default: Any = None) -> Any:
-        """What is at ``"spec.template.spec"`` in JSON, or ``default`` if any step is absent.
+        """Return the value at a path such as ``"spec.template.spec"``, or ``default`` if absent.
 
-        A key that has dots itself needs a sequence: ``("metadata", "labels", "a.b/c")``.
+        Path steps are names in JSON. A key that contains dots requires a sequence:
+        ``("metadata", "labels", "a.b/c")``.
         """
 
     # -- copies and bytes --------------------------------------------------------------------
 
     @abstractmethod
     def copy(self) -> Self:
-        """An editable object of your own, for edit-then-update. Nothing is shared with it."""
+        """Return an independent, editable copy, for example to edit and update it."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """A plain dict of the whole object, fresh at each call.
+        """Return the complete object as a new plain dict.
 
         Raises:
-            DecodeError: The bytes behind it are broken somewhere that nobody looked at before.
+            DecodeError: A part that was not decoded before is malformed.
         """
 
     def to_bytes(self, codec: Codec = JSON) -> bytes:
-        """The object as a request body.
+        """Return the object as a request body.
 
         Raises:
-            EncodeError: Something in it cannot be written in this form; the message says where.
+            EncodeError: A value cannot be encoded in this format; the message names its path.
         """
         tree = self._written()
         try:
@@ -185,11 +186,12 @@ class Handle(ABC):
             raise EncodeError(f"{self!r}: {error}") from error.__cause__
 
     def edits(self) -> list[Operation] | None:
-        """What was edited since it was copied, as a JSON patch; ``None`` if it can be sent whole.
+        """Return the edits since the copy as a JSON patch; ``None`` if it can be sent completely.
 
-        An object that came as protobuf may have fields that are newer than this kinform, and that
-        no copy shows. To send the copy would erase them, so only the difference is sent. It is
-        refused as a conflict if the object has changed meanwhile.
+        An object received as protobuf may have fields that this version of kinform does not know
+        and that copies do not contain. Sending the copy would erase them, so only the edits are
+        sent. The server rejects the patch with a conflict if the object has changed in the
+        meantime.
         """
         if self._record is not None:
             return self.copy().edits()
@@ -199,18 +201,18 @@ class Handle(ABC):
         now, was = self.to_dict(), known["metadata"]
         metadata = now.get("metadata") or {}
         if any(metadata.get(each) != was.get(each) for each in ("name", "namespace", "uid")):
-            return None  # it is another object now
+            return None  # it is a different object now
         version = was.get("resourceVersion", "")
         now["metadata"] = {**metadata, "resourceVersion": version}
         path = "/metadata/resourceVersion"
         return [{"op": "replace", "path": path, "value": version}, *json_patch(known, now)]
 
     def to_official(self) -> Any:
-        """The object as a model of the official client, such as its ``V1Pod``.
+        """Return the object as a model of the official client, such as ``V1Pod``.
 
         Raises:
             ConfigError: The official client is not installed (``kinform[official]``).
-            EncodeError: It has no class for this kind, or its class does not take this object.
+            EncodeError: The official client has no class for this kind, or it rejects this object.
         """
         from kinform.objects._official import to_official
 
@@ -218,11 +220,11 @@ class Handle(ABC):
 
     @classmethod
     def from_official(cls, source: object) -> Self:
-        """An editable object from a model of the official client, or a dict as JSON has it.
+        """Create an editable object from a model of the official client, or from a JSON dict.
 
         Raises:
-            DecodeError: It is of another kind, or says none and this class does not know either.
-            EncodeError: Something in it cannot be written, such as a time without a time zone.
+            DecodeError: The kind is a different one, or is missing and not implied by this class.
+            EncodeError: A value cannot be encoded, such as a time without a time zone.
         """
         from kinform.objects._official import from_official
 
@@ -238,7 +240,7 @@ class Handle(ABC):
         return True
 
     def __eq__(self, other: object) -> bool:
-        """Objects are equal if they say the same, whichever of them is editable."""
+        """Compare the contents; a view may be equal to an editable object."""
         if isinstance(other, dict):
             return self.to_dict() == other
         if not isinstance(other, Handle):
@@ -269,26 +271,26 @@ class Handle(ABC):
 
     @abstractmethod
     def _own_gvk(self) -> GVK:
-        """The kind of an editable object."""
+        """Return the kind of an editable object."""
 
     @abstractmethod
     def _peek(self, member: str) -> Any:
-        """A member of an editable object's metadata, by its name in JSON; or something empty."""
+        """Return a metadata field of an editable object by its JSON name, or an empty value."""
 
     @abstractmethod
     def _member(self, member: str, empty: type[dict[str, Any]] | type[list[Any]]) -> Any:
-        """The same, to be edited in place: an empty one belongs to the object once it is filled."""
+        """Return a metadata field to edit in place; an empty one is added once it has content."""
 
     @abstractmethod
     def _set_member(self, member: str, value: Any) -> None:
-        """Set it. Only on an editable object."""
+        """Set a metadata field. Only for editable objects."""
 
     def _written(self) -> dict[str, Any]:
-        """The tree that is sent."""
+        """Return the tree to send."""
         return self.to_dict()
 
     def _remember(self, known: dict[str, Any] | None) -> None:
-        """Of a copy: what was known of the object, if that was not all."""
+        """Keep the tree that an incomplete copy started with."""
         if known is not None:
             self._known = known
 
@@ -296,7 +298,7 @@ class Handle(ABC):
         return str(self._peek(member) or "")
 
     def _decoded(self) -> dict[str, Any]:
-        """The parts that were touched so far."""
+        """Return the parts that have been accessed so far."""
         decoded: dict[str, Any] | None = getattr(self, "_parts", None)
         if decoded is None:
             decoded = self._parts = {}

@@ -1,4 +1,4 @@
-"""The few fields of an object that every stage needs, decoded once when its bytes arrive."""
+"""The fields of an object that are decoded on arrival."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import msgspec
 
 _NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
-# The decoder keeps one string for all equal keys up to this length; longer ones are each their own.
+# The decoder shares equal keys up to this length; longer keys are separate strings.
 _SHARED_KEY_LENGTH = 32
 
 
 class OwnerUid(msgspec.Struct, frozen=True, gc=False):
-    """Who owns the object; the rest of the reference stays in the payload."""
+    """The owner of an object; the rest of the reference stays in the payload."""
 
     uid: str = ""
     controller: bool | None = None
 
 
 class Head(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What keys, built-in indexes and label selectors need. Never changes.
+    """The fields that keys, built-in indexes and label selectors need. Immutable.
 
-    ``gc=False`` is safe, for a head refers to strings and flat containers only; it keeps the
-    collector from walking every cached object (``benchmarks/bench_objects.py``).
+    ``gc=False`` is safe, because a head contains only strings and flat containers. The garbage
+    collector then skips all cached objects (``benchmarks/bench_objects.py``).
     """
 
     name: str = ""
@@ -39,13 +39,13 @@ class Head(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def key(self) -> str:
-        # As ``namespace_key`` has it, without the call: this is asked often for each object.
+        # Inlines ``namespace_key``, because the key is read often for each object.
         namespace = self.namespace
         return f"{namespace}/{self.name}" if namespace else self.name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels; a view, for the dict behind it is everybody's."""
+        """The labels, as a read-only view because the dict is shared."""
         return _NO_LABELS if self._labels is None else MappingProxyType(self._labels)
 
     @property
@@ -54,14 +54,14 @@ class Head(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def controller_uid(self) -> str | None:
-        """The uid of the owner that manages the object, if one does."""
+        """The uid of the controller that owns the object, if any."""
         return next((owner.uid for owner in self.owners or () if owner.controller), None)
 
     @property
     def memory(self) -> int:
-        """Bytes held by the head: itself, its strings, its containers.
+        """Bytes of memory of the head, its strings and its containers.
 
-        What objects that came together have in common is counted with each of them.
+        Values shared between objects are counted for each of them.
         """
         size = sys.getsizeof
         texts = (self.name, self.namespace, self.uid, self.resource_version)

@@ -1,4 +1,4 @@
-"""An object as JSON in; the same without some fields of its metadata out, the rest as it was."""
+"""Removal of metadata fields from JSON objects without decoding the rest."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _UsualObject(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """What nearly all objects are made of, so that one scan of the text finds the metadata's."""
+    """The parts of nearly all objects, so that a single scan finds the metadata members."""
 
-    api_version: Raw = Raw()  # it cannot be changed
+    api_version: Raw = Raw()  # the default is immutable
     kind: Raw = Raw()
     metadata: _Members
     spec: Raw = Raw()
@@ -34,10 +34,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def drop_metadata(payload: bytes, fields: Collection[str]) -> bytes:
-    """The payload without these; the very same bytes if it has none of them.
+    """Return the payload without these fields; the same bytes if it has none of them.
 
-    Members are moved as they stand, never decoded. What says a thing twice means the last one,
-    as for all who decode it. Raises what msgspec raises.
+    Members are copied as text, never decoded. Of duplicate members the last one is kept, as in any
+    decoder. Raises the errors of msgspec.
     """
     try:
         usual = _usual_decoder.decode(payload)
@@ -47,7 +47,7 @@ def drop_metadata(payload: bytes, fields: Collection[str]) -> bytes:
 
 
 def _drop_from_any(payload: bytes, fields: Collection[str]) -> bytes:
-    """The same for what has other parts as well: the text of its metadata is scanned twice."""
+    """Handle objects with other parts, which requires a second scan of the metadata."""
     parts = _members_decoder.decode(payload)
     metadata = _maybe_members_decoder.decode(parts.get("metadata", b"null"))
     if metadata is None or not _drop(metadata, fields):
@@ -57,7 +57,7 @@ def _drop_from_any(payload: bytes, fields: Collection[str]) -> bytes:
 
 
 def _drop(members: _Members, fields: Collection[str]) -> bool:
-    """Whether there was any."""
+    """Remove the fields and report whether any was present."""
     present = [field for field in fields if field in members]
     for field in present:
         del members[field]

@@ -1,4 +1,4 @@
-"""A tree in; nothing out if JSON can say exactly this, or an error that names the place."""
+"""Validation of trees that are to be encoded as JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def require_json(tree: Any) -> None:
-    """Refuse what would come back as something else, or not at all.
+    """Reject values that JSON cannot represent exactly.
 
-    An encoder that writes a set as a list, a datetime as some text and NaN as null hides a
-    mistake until the server, or nobody, finds it.
+    An encoder that writes a set as a list, a datetime as text and NaN as null would hide a mistake
+    until the server finds it, if at all.
 
     Raises:
-        EncodeError: Something is not a dict, list, string, finite number, bool or ``None``.
+        EncodeError: A value is not a dict, list, string, finite number, bool or ``None``.
     """
     try:
         _check(tree)
@@ -29,7 +29,7 @@ def require_json(tree: Any) -> None:
 
 
 class _MisfitError(Exception):
-    """Collects the path on its way up, so that the way down costs nothing."""
+    """Collects the path while it propagates, so that valid trees cost nothing."""
 
     def __init__(self, complaint: str) -> None:
         super().__init__(complaint)

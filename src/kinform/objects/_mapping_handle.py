@@ -1,4 +1,4 @@
-"""A record or a tree in; a mapping of the object's parts out, each decoded when it is touched."""
+"""Objects as mappings of their parts, each of which is decoded on first access."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _ABSENT: Any = object()
 
 
 class _Whole(dict[str, Any]):
-    """Every part of an object: what is not here, the object has not."""
+    """All parts of an object: a part that is missing here does not exist."""
 
 
 class MappingHandle(Handle, MutableMapping[str, Any]):
-    """An object as a mapping: read-only over a record, or editable and the caller's own."""
+    """An object as a mapping: a read-only view of a record, or editable."""
 
     __slots__ = ()
 
     def __init__(self, tree: Mapping[str, Any] | None = None) -> None:
-        """An editable object; ``tree`` is copied.
+        """Create an editable object from a copy of ``tree``.
 
         Raises:
             EncodeError: The tree contains itself.
@@ -50,7 +50,7 @@ class MappingHandle(Handle, MutableMapping[str, Any]):
         if record is None:
             copied: dict[str, Any] = thaw(self._tree())
             return copied
-        # Items of a list do not say their kind; an object by itself does, and says it first.
+        # List items have no kind; a single object has one, and it comes first.
         said = {"apiVersion": record.gvk.api_version, "kind": record.gvk.kind}
         if self.visible is None:
             tree = record.codec.decode(record.payload)
@@ -87,7 +87,7 @@ class MappingHandle(Handle, MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._all_parts())
 
-    # A mapping compares as one; objects compare by what they say.
+    # Objects compare by content, not as mappings.
     __eq__ = Handle.__eq__
     __hash__ = None  # type: ignore[assignment]  # equal objects may be edited apart
     __bool__ = Handle.__bool__
@@ -103,8 +103,8 @@ class MappingHandle(Handle, MutableMapping[str, Any]):
         self._require_editable()
         del self._tree()[part]
 
-    # The inherited ones would refuse only if there is something to change, which depends on
-    # the data; these refuse always.
+    # The inherited methods would raise only if there is something to change, which depends on the
+    # data; these always raise.
 
     def pop(self, part: str, default: Any = _ABSENT) -> Any:
         self._require_editable()
@@ -129,7 +129,7 @@ class MappingHandle(Handle, MutableMapping[str, Any]):
     # -- inside ------------------------------------------------------------------------------
 
     def _decode_part(self, record: Record, part: object) -> Any:
-        """One part, fresh. Raises KeyError if this object has none of this name."""
+        """Decode one part. Raises KeyError if the object does not have it."""
         if part == "apiVersion":
             return record.gvk.api_version
         if part == "kind":
@@ -139,11 +139,11 @@ class MappingHandle(Handle, MutableMapping[str, Any]):
         return record.codec.decode_part(record.payload, part)
 
     def _tree(self) -> dict[str, Any]:
-        """The parts of an editable object, complete and live."""
+        """Return the parts of an editable object, complete and mutable."""
         return self._parts
 
     def _all_parts(self) -> dict[str, Any]:
-        """Every part, decoded; parts that were handed out before stay the same ones."""
+        """Decode all parts; parts that were returned before keep their identity."""
         if self._record is None:
             return self._tree()
         decoded = self._decoded()

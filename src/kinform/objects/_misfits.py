@@ -1,4 +1,4 @@
-"""What msgspec says of a value that does not fit in; a sentence that begins with its path out."""
+"""Messages for values of the wrong type, which begin with the path of the value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SOME_KEY = "[...]"
 
 
 def misfit(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
-    """The place, then the matter: ``spec.containers[0].name: expected str, got int``.
+    """Return a message such as ``spec.containers[0].name: expected str, got int``.
 
     Args:
-        error: What ``decoder`` said of ``tree``.
-        tree: What is wrong somewhere. It is taken apart to find out where.
+        error: The error that ``decoder`` raised for ``tree``.
+        tree: The tree with the invalid value. It is modified during the search.
     """
     text = str(error)
     place = _PLACE.search(text)
@@ -28,7 +28,7 @@ def misfit(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder
 
 
 def _with_keys(path: str, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
-    """The path with the keys of maps, which msgspec does not tell: each is tried by itself."""
+    """Add the map keys, which msgspec does not report, by trying each key separately."""
     *before, last = path.split(_SOME_KEY)
     named, node = "", tree
     for segment in before:

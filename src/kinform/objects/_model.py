@@ -1,4 +1,4 @@
-"""The parts of a typed object: structs with Python's names outside and Kubernetes' on the wire."""
+"""The base class of models: structs with Python names and the JSON names of Kubernetes."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from kinform.objects._nested import Nestable
 from kinform.objects._quantity import Quantity
 
 FieldsV1 = msgspec.Raw
-"""Which fields a manager owns, as JSON text: large, hardly ever read. ``to_dict`` decodes it."""
+"""The fields owned by a manager, as JSON text: large and rarely read. ``to_dict`` decodes it."""
 
 V = TypeVar("V")
 
 Always = Annotated[V, "always"]
-"""A field that is written even if it is empty: whoever demands it would miss it."""
+"""A field that is written even if it is empty, because the server requires it."""
 
 MicroTime = Annotated[datetime, "micro"]
-"""A time that travels with its microseconds."""
+"""A time that is written with microseconds."""
 
 
 class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """A part of an object, or a part of a part. Made by keyword; what is left out is absent."""
+    """A part of an object, at any depth. Created with keywords; omitted fields are absent."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it: its names, plain values, and nothing that is absent.
+        """Return the JSON tree: JSON names, plain values, and no absent fields.
 
         Raises:
-            EncodeError: A time has no time zone; the path is named.
+            EncodeError: A time has no time zone; the message names its path.
         """
         tree: dict[str, Any] = plain(self)
         return tree
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Self:
-        """From what JSON has. What the model does not know is left out; whole objects keep it.
+        """Create a model from a JSON tree. Unknown fields are dropped; complete objects keep them.
 
         Raises:
-            DecodeError: Something is of another type than the model says; the path is named.
+            DecodeError: A value has the wrong type; the message names its path.
         """
         decoder = model_decoder(cls)
         plain_tree = without_nulls(plain(dict(tree)), cls)
@@ -59,7 +59,7 @@ class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
         return found
 
     def copy(self) -> Self:
-        """The same again, down to the last part; nothing is shared."""
+        """Return a deep copy."""
         names = self.__struct_fields__
         return type(self)(**{name: _deep_copy(getattr(self, name)) for name in names})
 
@@ -70,7 +70,7 @@ class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
 
 @cache
 def model_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """Reads JSON text as this type, which may be made of models."""
+    """Return the JSON decoder of a type that may contain models."""
     return msgspec.json.Decoder(kind, dec_hook=_read_custom)
 
 
@@ -79,13 +79,13 @@ def _read_custom(kind: type, value: Any) -> Any:
         return Quantity(value)
     if issubclass(kind, Nestable) and isinstance(value, dict):
         return kind.from_nested(value)
-    # msgspec adds the place to a TypeError, and to none of its own.
+    # msgspec adds the path to a TypeError, but not to its own errors.
     raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
 
 
 def _deep_copy(value: Any) -> Any:
     if isinstance(value, (Model, Nestable)):
-        return value.copy()  # each knows best: a view becomes a struct
+        return value.copy()  # each class has its own copy: a view becomes a struct
     if isinstance(value, dict):
         return {key: _deep_copy(child) for key, child in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,8 @@
-"""Models in, the trees that JSON has for them out, with what the model does not know carried along.
+"""Conversion of models to JSON trees that preserves fields unknown to the model.
 
-A model holds what its version of Kubernetes knows. A newer server sends more, and ``null`` or an
-empty value where another one sends nothing. An editable object therefore remembers, for each of
-its models, the tree that it was read from: what nobody edited is written as it came.
+A model contains the fields of its version of Kubernetes. A newer server sends more fields, and some
+servers send ``null`` or an empty value for an absent field. An editable object therefore keeps, for
+each of its models, the tree that it was read from: unedited fields are written unchanged.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from kinform.objects._frozen import thaw
 from kinform.objects._nested import Nestable
 
 Origins = dict[int, tuple[msgspec.Struct, dict[str, Any]]]
-"""The tree that each model was read from, by the id of the model, which is kept with it."""
+"""The tree that each model was read from, by the id of the model, which is kept alive with it."""
 
 _NUMBERS = frozenset({int, float})
 _LEAVES = _NUMBERS | {str, bool, type(None)}
 
 
 class Field(NamedTuple):
-    """How one value of a model, or one part of an object, is written."""
+    """How to write a field of a model or a part of an object."""
 
     attribute: str
     name: str
-    has_zero: bool  # an empty value is the same as none; else only None is
+    has_zero: bool  # empty means absent; otherwise only None does
     is_micro: bool
-    is_always: bool  # to be written even if it is empty
-    is_bytes: bool  # base64 in JSON, so that a text in it would be something else
-    default: Any  # what an absent one reads as
-    models: Any  # the type, if models may be in it
+    is_always: bool  # written even if it is empty
+    is_bytes: bool  # base64 in JSON, so a str would be ambiguous
+    default: Any  # the value of an absent field
+    models: Any  # the type, if it may contain models
 
     @classmethod
     def of(cls, attribute: str, name: str, hint: Any, default: Any) -> Field:
-        """``default`` is what an absent one reads as; ``None`` if nothing stands for it."""
+        """Create a field; ``default`` is the value if it is absent, ``None`` for no value."""
         has_parts = isinstance(default, (msgspec.Struct, Nestable))
         has_zero = default is not None and (has_parts or not default)
         models = hint if _has_models(hint) else None
@@ -66,22 +66,22 @@ class Field(NamedTuple):
     def put(
         self, tree: dict[str, Any], value: Any, origins: Origins, *, is_new: bool = False
     ) -> None:
-        """Write ``value`` in the place of what ``tree`` has of it from before.
+        """Write ``value`` to ``tree``, in place of the previous value.
 
-        Absent and empty are the same to a server, unless it demands the field; but what came so
-        is to go as it came.
+        For a server, absent and empty are the same unless the field is required; but unedited
+        values must be written as they were received.
 
         Raises:
-            EncodeError: A time has no time zone; the message begins with its path, and a dot.
+            EncodeError: A time has no time zone; the message begins with a dot and the path.
         """
         if self.is_bytes:
             _refuse_text(value, f".{self.name}")
         is_default = not self.has_zero and value is not None and value == self.default
         if is_default and self.name not in tree and not self.is_always:
-            return  # a default that nobody touched is the server's business
+            return  # the server sets unedited defaults
         is_left_out = not is_new and self.name not in tree
         if is_left_out and self.models is not None and value == self.default:
-            return  # it did not come, so nobody demands what it would have to have
+            return  # it was absent before, so it is not required
         before = tree.get(self.name)
         now = _plain_child(value, origins, before, f".{self.name}", is_micro=self.is_micro)
         is_demanded = self.is_always and (is_new or self.name in tree)
@@ -98,7 +98,7 @@ class Field(NamedTuple):
 
 @cache
 def _plan(kind: type[msgspec.Struct]) -> dict[str, Field]:
-    """How the fields of a model are written, by their names in JSON."""
+    """Return how to write the fields of a model, by their JSON names."""
     hints = get_type_hints(kind, include_extras=True)
     return {
         info.encode_name: Field.of(info.name, info.encode_name, hints[info.name], _default_of(info))
@@ -107,7 +107,7 @@ def _plan(kind: type[msgspec.Struct]) -> dict[str, Field]:
 
 
 def present(model: msgspec.Struct) -> dict[str, Any]:
-    """The values of a model that are not absent, by attribute."""
+    """Return the values of a model that are not absent, by attribute."""
     values = ((field, getattr(model, field.attribute)) for field in _plan(type(model)).values())
     return {field.attribute: value for field, value in values if not field.is_absent(value)}
 
@@ -145,10 +145,11 @@ def _has_models(hint: Any) -> bool:
 
 
 def plain(value: Any, origins: Origins | None = None) -> Any:
-    """What JSON has for a value: dicts, lists and scalars.
+    """Return the JSON representation of a value: dicts, lists and scalars.
 
     Raises:
-        EncodeError: A time has no time zone, with the path first; or it contains itself.
+        EncodeError: A time has no time zone (the message begins with its path), or the value
+            contains itself.
     """
     try:
         return _plain(value, origins or {}, None)
@@ -159,7 +160,7 @@ def plain(value: Any, origins: Origins | None = None) -> Any:
 
 
 def _plain(value: Any, origins: Origins, before: Any, *, is_micro: bool = False) -> Any:
-    """The same; ``before`` is what stood there when it was read."""
+    """Convert a value; ``before`` is the tree that it was read from."""
     if type(value) in _LEAVES:
         return value
     if isinstance(value, msgspec.Struct):
@@ -231,7 +232,7 @@ def _plain_scalar(value: Any, *, is_micro: bool) -> Any:
 
 
 def written_time(value: datetime, *, is_micro: bool) -> str:
-    """A time as it travels. Raises EncodeError if it has no time zone."""
+    """Format a time for the wire. Raises EncodeError if it has no time zone."""
     if value.tzinfo is None:
         raise EncodeError(
             f"{value.isoformat()} has no time zone; make it one of datetime.now(timezone.utc)"
@@ -242,7 +243,7 @@ def written_time(value: datetime, *, is_micro: bool) -> str:
 
 
 def _is_same(before: Any, value: Any) -> bool:
-    """Whether ``value`` is what ``before`` reads as: times and amounts are written in many ways."""
+    """Report whether ``before`` decodes to ``value``; times and quantities vary in spelling."""
     if isinstance(value, str):
         return type(before) in (int, float) and str(before) == value
     kind = datetime if isinstance(value, datetime) else bytes
@@ -256,7 +257,7 @@ def _is_same(before: Any, value: Any) -> bool:
 
 
 def note_origins(value: Any, tree: Any, origins: Origins) -> None:
-    """Remember for each model in ``value`` the part of ``tree`` that it was read from."""
+    """Record for each model in ``value`` the part of ``tree`` that it was read from."""
     if isinstance(value, msgspec.Struct) and isinstance(tree, dict):
         origins[id(value)] = (value, tree)
         for field in _plan(type(value)).values():
@@ -271,9 +272,9 @@ def note_origins(value: Any, tree: Any, origins: Origins) -> None:
 
 
 def without_nulls(tree: Any, hint: Any) -> Any:
-    """The tree, without the fields of models that are null: to servers that means absent.
+    """Return the tree without null fields of models, which mean absent to servers.
 
-    Only of models: what has no model is nobody's to judge.
+    Nulls outside of models are kept, because their meaning is unknown.
     """
     model = _model_in(hint)
     if isinstance(tree, dict) and model is not None:
@@ -294,7 +295,7 @@ def without_nulls(tree: Any, hint: Any) -> Any:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types that a hint allows, without its marks; one by itself is the only one."""
+    """Return the types that a type hint allows, without annotations."""
     origin = get_origin(hint)
     if origin is Annotated:
         return alternatives(get_args(hint)[0])
@@ -311,7 +312,7 @@ def _model_in(hint: Any) -> type[msgspec.Struct] | None:
 
 
 def _inner(hint: Any, container: type) -> Any:
-    """What is in the container, if models are."""
+    """Return the element type of a container, if it contains models."""
     for each in alternatives(hint):
         if get_origin(each) is container and _has_models(each):
             return get_args(each)[-1]

@@ -1,4 +1,4 @@
-"""An object inside a model, as claims are in a StatefulSet: its tree in, its tree out."""
+"""Objects inside models, such as the claims of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Self
 
 
 class Nestable(ABC):
-    """An object that may stand alone or inside a part of another one."""
+    """An object that can also be nested in a part of another object."""
 
     __slots__ = ()
 
     @classmethod
     @abstractmethod
     def from_nested(cls, tree: dict[str, Any]) -> Self:
-        """An editable object over ``tree``, which need not say its kind."""
+        """Create an editable object from ``tree``, which may lack the kind."""
 
     @abstractmethod
     def to_nested(self) -> dict[str, Any]:
-        """Its tree, which says its kind unless it came without one or there is nothing in it."""
+        """Return the tree, with the kind unless it came without one or is empty."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """The same again, editable; nothing is shared."""
+        """Return an independent, editable copy."""

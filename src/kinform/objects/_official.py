@@ -1,7 +1,8 @@
-"""Our objects in, models of the official client out; and the other way round.
+"""Conversion between kinform objects and models of the official client.
 
-The way out needs the package ``kubernetes``. The way in does not: the models of all its versions,
-and those of its asyncio flavours, say by themselves what their attributes are called in JSON.
+Converting to an official model requires the package ``kubernetes``. Converting from one does not:
+the models of all its versions, including the asyncio ones, contain the JSON names of their
+attributes.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from kinform.objects._typed import TypedObject
 
 H = TypeVar("H", bound=Handle)
 
-# A server takes these times with six digits behind the dot and no other way, and an official
-# model does not tell them from the rest.
+# Servers require exactly six decimal places in these times, and official models do not distinguish
+# them from other times.
 MICRO_TIMES = frozenset({"acquireTime", "eventTime", "lastObservedTime", "pingTime", "renewTime"})
 
-# Bodies such as DeleteOptions: part of every group, and of no API of their own.
+# Bodies such as DeleteOptions belong to every group and have no API of their own.
 _META_GROUP = "meta.k8s.io"
 
 
 def to_official(handle: Handle) -> Any:
-    """The object as an instance of the official client's class for its kind.
+    """Return the object as an instance of the official class for its kind.
 
     Raises:
         ConfigError: The official client is not installed.
-        EncodeError: It has no class for this kind, or its class does not take this object.
+        EncodeError: The official client has no class for this kind, or it rejects this object.
     """
     client = _official_client()
     model = _model_class(client, handle.gvk)
@@ -43,7 +44,7 @@ def to_official(handle: Handle) -> Any:
     try:
         if hasattr(model, "from_dict"):
             return model.from_dict(tree)
-        # Before version 37, models are read from answers only, and by a client.
+        # Before version 37, only a client can create models, and only from responses.
         answer = SimpleNamespace(data=json.dumps(tree))
         return client.ApiClient(client.Configuration()).deserialize(answer, model.__name__)
     except (ValueError, TypeError, AttributeError, client.OpenApiException) as error:
@@ -53,11 +54,11 @@ def to_official(handle: Handle) -> Any:
 
 
 def from_official(source: object, form: type[H]) -> H:
-    """An editable object of the class ``form`` from an official model, or a dict as JSON has it.
+    """Create an editable object of the class ``form`` from an official model or a JSON dict.
 
     Raises:
-        DecodeError: It is of another kind, or says none and ``form`` does not know either.
-        EncodeError: Something in it cannot be written, such as a time without a time zone.
+        DecodeError: The kind is a different one, or is missing and not implied by ``form``.
+        EncodeError: A value cannot be encoded, such as a time without a time zone.
     """
     tree = _tree_of(source)
     try:
@@ -84,7 +85,7 @@ def from_official(source: object, form: type[H]) -> H:
 
 
 def _official_client() -> Any:
-    # Imported here and by name: it is large, and most programs do without it.
+    # Imported lazily, because it is large and most programs do not need it.
     try:
         return import_module("kubernetes.client")
     except ImportError as error:
@@ -97,11 +98,11 @@ def _official_client() -> Any:
 def _model_class(client: Any, gvk: GVK) -> Any:
     words = _group_words(gvk.group)
     api = f"{''.join(words)}{gvk.version.capitalize()}Api"
-    # A kind of a group that it does not know may be called like one that it knows.
+    # A kind of an unknown group may have the same name as a known kind.
     if gvk.group == _META_GROUP or hasattr(client, api):
         for name in _class_names(gvk):
             model = getattr(client, name, None)
-            # Parts of objects are classes too; only a whole object says its kind.
+            # Parts of objects are classes too; only complete objects have a kind.
             if "kind" in getattr(model, "attribute_map", ()):
                 return model
     raise EncodeError(
@@ -110,7 +111,7 @@ def _model_class(client: Any, gvk: GVK) -> Any:
 
 
 def _class_names(gvk: GVK) -> tuple[str, str]:
-    """What it calls a kind; the first one where several groups have kinds of this name."""
+    """Return the possible class names; the first one is used if several groups have the kind."""
     name = f"{gvk.version.capitalize()}{gvk.kind}"
     return f"{_group_words(gvk.group)[0]}{name}", name
 
@@ -120,7 +121,7 @@ def _group_words(group: str) -> list[str]:
 
 
 def _complaint(error: Exception) -> str:
-    """What is wrong and where, without the value, which may be a secret."""
+    """Return the problem and its path, without the value, which may be a secret."""
     errors = getattr(error, "errors", None)
     if callable(errors) and (first := next(iter(errors()), None)):
         place = ".".join(map(str, (getattr(error, "title", ""), *first["loc"])))
@@ -146,7 +147,7 @@ def _tree_of(source: object) -> dict[str, Any]:
 
 
 def _plain_value(value: Any, path: str, name: str) -> Any:
-    """A model as a dict with JSON's names; ``name`` is that of the field that it is in."""
+    """Convert a model to a dict with JSON names; ``name`` is the field that contains it."""
     if isinstance(value, dict):
         return {key: _plain_value(child, f"{path}.{key}", key) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
@@ -167,7 +168,7 @@ def _plain_value(value: Any, path: str, name: str) -> Any:
 
 
 def _check_class(source: object, tree: Mapping[str, Any], gvk: GVK) -> None:
-    """Models from lists do not say their kind, but their class does."""
+    """Check the class of a model without a kind, such as a list item."""
     if isinstance(source, Mapping) or tree.get("kind"):
         return
     if not {each.__name__ for each in type(source).__mro__} & set(_class_names(gvk)):

@@ -1,4 +1,4 @@
-"""One part of a kind: what it is called and what it becomes; an attribute of objects out."""
+"""Descriptors for the parts of typed objects."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ V = TypeVar("V")
 
 
 class Part(Generic[V]):
-    """One part of a kind: ``spec: Part[PodSpec] = Part("spec", PodSpec, PodSpec)``.
+    """A part of a kind: ``spec: Part[PodSpec] = Part("spec", PodSpec, PodSpec)``.
 
     Args:
-        name: What it is called in JSON.
-        type: What it is decoded to; ``Always[int]`` is written even if it is zero.
-        zero: What an absent one reads as: a value, or a class that makes one. On an editable
-            object it can be filled in place, and belongs to the object once it is.
+        name: The name in JSON.
+        type: The type to decode to; ``Always[int]`` is written even if it is zero.
+        zero: The value of an absent part, or a class that creates it. In an editable object it can
+            be edited in place, and is added to the object once it has content.
     """
 
     __slots__ = ("alone", "attribute", "is_always", "name", "type", "zero")
@@ -65,10 +65,10 @@ class Part(Generic[V]):
         obj._parts[self.name] = self.checked(value, obj)
 
     def checked(self, value: Any, obj: TypedObject) -> Any:
-        """The value, or what stands for ``None`` where a part is never ``None``.
+        """Return the value, or the value of an absent part for ``None``.
 
         Raises:
-            EncodeError: It is of another type.
+            EncodeError: The value has the wrong type.
         """
         if value is None:
             return self.absent()
@@ -90,9 +90,9 @@ class Part(Generic[V]):
     def put(
         self, tree: dict[str, Any], value: Any, origins: Origins, *, is_new: bool = False
     ) -> None:
-        """Write ``value`` in the place of what ``tree`` has of this part from before."""
+        """Write ``value`` to ``tree``, in place of the previous value of this part."""
         absent = self.absent()
         if not is_new and self.name not in tree and value == absent:
-            return  # to look at it is no edit, though a struct of it may demand some fields
+            return  # reading is not an edit, even if the struct has required fields
         field = Field.of(self.attribute, self.name, self.type, absent)
         field.put(tree, value, origins, is_new=is_new)

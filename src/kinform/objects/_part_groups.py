@@ -1,4 +1,4 @@
-"""Parts of a kind that are decoded together: what they are called, and what they become."""
+"""Groups of parts that are decoded together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class PartGroup:
-    """Some parts of a kind. A codec reads their values, in this order, in one scan."""
+    """Some parts of a kind. A codec decodes their values, in this order, in one scan."""
 
     __slots__ = ("_struct", "parts")
 
@@ -19,7 +19,7 @@ class PartGroup:
 
     @property
     def struct(self) -> type[msgspec.Struct]:
-        """A struct with these parts and no others, made when the first object is touched."""
+        """A struct with only these parts, created on first use."""
         if self._struct is None:
             fields = [
                 (f"part_{number}", part.type | None, msgspec.field(default=None, name=part.name))

@@ -1,4 +1,4 @@
-"""An object of which only the metadata travels."""
+"""Objects reduced to their metadata."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from kinform.objects._tree_handle import TreeHandle
 
 
 class PartialObjectMetadata(TreeHandle):
-    """Only the metadata of an object. Cheaper to send, to keep and to watch than the whole.
+    """The metadata of an object. Takes less bandwidth and memory than the complete object.
 
-    Over the record of a whole object it still shows only kind and metadata.
+    Over the record of a complete object, it shows only the kind and the metadata.
     """
 
     __slots__ = ()

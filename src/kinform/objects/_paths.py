@@ -1,4 +1,4 @@
-"""A tree and a path in; the value there read, set or removed."""
+"""Reading, setting and removing the values at paths in trees."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kinform.errors import InvalidNameError
 Path = str | Sequence[str | int]
 """``"spec.replicas"``; a number indexes a list: ``"spec.containers.0.image"``.
 
-A key that has dots itself needs a sequence: ``("metadata", "labels", "a.b/c")``.
+A key that contains dots requires a sequence: ``("metadata", "labels", "a.b/c")``.
 """
 
 _INDEX = re.compile(r"-?[0-9]+")
 
 
 def split_path(path: Path) -> list[str | int]:
-    """The steps of a path.
+    """Split a path into its steps.
 
     Raises:
-        InvalidNameError: It is no path, is empty, or has an empty step.
+        InvalidNameError: The path is empty, has an empty step, or is not a path.
     """
     try:
         steps: list[str | int] = [*path.split(".")] if isinstance(path, str) else [*path]
@@ -33,7 +33,7 @@ def split_path(path: Path) -> list[str | int]:
 
 
 def read_path(tree: Any, path: Path, default: Any = None) -> Any:
-    """What is at ``path``, or ``default`` if any step of it is absent."""
+    """Return the value at ``path``, or ``default`` if any step is absent."""
     try:
         return step_into(tree, split_path(path))
     except LookupError:
@@ -41,17 +41,17 @@ def read_path(tree: Any, path: Path, default: Any = None) -> Any:
 
 
 def step_into(tree: Any, steps: Sequence[str | int]) -> Any:
-    """What these steps lead to. Raises LookupError if any of them is absent."""
+    """Return the value at these steps. Raises LookupError if any of them is absent."""
     for step in steps:
         tree = _step(tree, step)
     return tree
 
 
 def write_path(tree: Any, path: Path, value: Any) -> None:
-    """Put ``value`` at ``path``, making the dicts on the way; a list does not grow.
+    """Set the value at ``path`` and create missing dicts; lists are not extended.
 
     Raises:
-        InvalidNameError: A step leads through something that is neither mapping nor list, or
+        InvalidNameError: A step leads through a value that is neither a mapping nor a list, or
             beyond the end of a list.
     """
     *parents, last = split_path(path)
@@ -67,7 +67,7 @@ def write_path(tree: Any, path: Path, value: Any) -> None:
 
 
 def remove_path(tree: Any, path: Path) -> bool:
-    """Remove what is at ``path``; whether there was anything."""
+    """Remove the value at ``path``; report whether it existed."""
     *parents, last = split_path(path)
     try:
         for step in parents:
@@ -80,7 +80,7 @@ def remove_path(tree: Any, path: Path) -> bool:
 
 
 def _step(tree: Any, step: str | int) -> Any:
-    """One step down. Raises LookupError if there is nothing, or nothing to step into."""
+    """Take one step. Raises LookupError if the child, or a container to step into, is missing."""
     if isinstance(tree, Mapping):
         return tree[step]
     if isinstance(tree, list) and _INDEX.fullmatch(str(step)):

@@ -1,4 +1,4 @@
-"""An amount as Kubernetes writes it in; a number out, when somebody wants one."""
+"""Quantities of resources, such as ``500m`` or ``64Mi``."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _DECIMAL = {
     for power, letter in ((-3, "n"), (-2, "u"), (-1, "m"), (1, "k"), *enumerate("MGTPE", start=2))
 }
 _FACTORS = _BINARY | _DECIMAL
-# The precision of the program's own context is not ours to rely on.
+# Independent of the precision of the program's decimal context.
 _EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class Quantity(str):
-    """An amount: ``"500m"``, ``"64Mi"``, ``"1e3"``. As text it stays as it was written.
+    """A quantity: ``"500m"``, ``"64Mi"``, ``"1e3"``. The text stays as it was written.
 
-    Two that are written differently are different texts; compare their ``decimal``.
+    Different spellings of a quantity are different strings; compare their ``decimal``.
     """
 
     __slots__ = ()
 
     @property
     def decimal(self) -> Decimal:
-        """The amount as an exact number: cores, bytes, pieces.
+        """The exact number: cores, bytes or a count.
 
         Raises:
-            DecodeError: It is no amount.
+            DecodeError: The text is not a quantity.
         """
         found = _AMOUNT.fullmatch(self)
         if found is None:
@@ -41,7 +41,7 @@ class Quantity(str):
         number, suffix, exponent = found.groups()
         try:
             amount = Decimal(number if exponent is None else f"{number}e{exponent}")
-        except InvalidOperation as error:  # an exponent beyond all numbers
+        except InvalidOperation as error:  # the exponent is out of range
             raise self._error() from error
         return _EXACTLY.multiply(amount, _FACTORS[suffix]) if suffix else amount
 

@@ -1,4 +1,4 @@
-"""One object at rest: the bytes the server sent, and their head. All readers share it."""
+"""Stored objects: the bytes from the server and the decoded head, shared by all readers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kinform.objects._codec import Codec
 from kinform.objects._head import Head
 
 METADATA = GVK("meta.k8s.io", "v1", "PartialObjectMetadata")
-"""The kind that servers give to objects of which only the metadata travels."""
+"""The kind of objects of which the server sends only the metadata."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """Payload, head, kind and codec. Handles are made over it; stores keep nothing else.
+    """Payload, head, kind and codec of an object. Stores keep records; handles are views of them.
 
     Attributes:
-        payload: The object's bytes, in the form that ``codec`` reads.
-        head: What was decoded on arrival.
-        gvk: The object's kind; items of a list do not carry it, so it is kept beside the bytes.
-        codec: How to read the payload.
+        payload: The bytes of the object, in the format of ``codec``.
+        head: The fields that are decoded on arrival.
+        gvk: The kind of the object, stored separately because list items do not contain it.
+        codec: Decodes the payload.
     """
 
     payload: bytes
@@ -32,10 +32,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @classmethod
     def read(cls, payload: bytes, codec: Codec, *, default_gvk: GVK | None = None) -> Record:
-        """Decode the head of ``payload``; ``default_gvk`` serves if it does not name its kind.
+        """Decode the head of ``payload``; ``default_gvk`` is used if the payload has no kind.
 
         Raises:
-            DecodeError: It is not an object, or does not say its kind.
+            DecodeError: The payload is not an object, or its kind is unknown.
         """
         head, gvk = codec.read_head(payload)
         gvk = gvk or default_gvk
@@ -48,10 +48,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
         return cls(payload, head, gvk, codec)
 
     def only_metadata(self) -> Record:
-        """The same object as a ``PartialObjectMetadata``, whether or not it is one already.
+        """Return the object as a ``PartialObjectMetadata``, unless it is one already.
 
         Raises:
-            DecodeError: It has no metadata to keep.
+            DecodeError: The object has no metadata.
         """
         if self.gvk.kind == METADATA.kind:
             return self
@@ -60,5 +60,5 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def memory(self) -> int:
-        """Bytes that this object holds at rest: record, payload and head."""
+        """Bytes of memory of the object: record, payload and head."""
         return sys.getsizeof(self) + sys.getsizeof(self.payload) + self.head.memory

@@ -1,7 +1,7 @@
-"""An object in; the body of a request out, unless something in it is not what its model says.
+"""Request bodies, validated against the models.
 
-Structs take whatever they are given, and caches hold what they are given: only what leaves for a
-server is looked at, so that reading costs nothing.
+Structs and caches accept any values; only the objects that are sent to a server are validated, so
+that reading costs nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from kinform.objects._typed import TypedObject
 
 
 def request_body(obj: Handle, codec: Codec = JSON) -> bytes:
-    """Its bytes, of which every part that was touched can be read again.
+    """Encode an object, and check that all parts that were accessed can be decoded again.
 
-    What nobody touched goes as it came.
+    Parts that were not accessed are sent unchanged.
 
     Raises:
-        EncodeError: Something in it cannot be written in this form, or is of another type than the
-            model says; the message says where.
+        EncodeError: A value cannot be encoded in this format or has the wrong type; the message
+            names its path.
     """
     payload = obj.to_bytes(codec)
     if isinstance(obj, TypedObject) and obj.record is None:

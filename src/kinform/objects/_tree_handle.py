@@ -1,4 +1,4 @@
-"""An object as a mapping, with what every object has in its metadata within easy reach."""
+"""Objects as mappings, with properties for the common metadata."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from kinform.objects._paths import Path, read_path, remove_path, write_path
 
 
 class TreeHandle(MappingHandle):
-    """An object as a mapping, read-only over a record or editable.
+    """An object as a mapping: a read-only view of a record, or editable.
 
-    On an editable one, ``labels``, ``annotations``, ``finalizers`` and ``owner_references`` can be
-    edited in place even where the object has none yet; one that stays empty does not become part
-    of it.
+    In an editable object, ``labels``, ``annotations``, ``finalizers`` and ``owner_references`` can
+    be edited in place even if they are absent; a field that stays empty is not added.
     """
 
-    # ``_pending`` is set on editable objects only: members that were read and are not there yet.
+    # ``_pending`` is set on editable objects only: fields that were read but do not exist yet.
     __slots__ = ("_pending",)
 
     @property
     def deletion_timestamp(self) -> str | None:
-        """When deletion was asked for; ``None`` while nobody did."""
+        """The time when deletion was requested; ``None`` if it was not."""
         if self._record is not None:
             return self._record.head.deletion_timestamp
         return self._text("deletionTimestamp") or None
@@ -34,7 +33,7 @@ class TreeHandle(MappingHandle):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """All of the metadata; made if it is editable and has none."""
+        """The complete metadata; created if the object is editable and has none."""
         metadata: dict[str, Any] = (
             self["metadata"] if self._record is not None else self._own_metadata(make=True)
         )
@@ -70,16 +69,16 @@ class TreeHandle(MappingHandle):
         return read_path(self, path, default)
 
     def set_path(self, path: Path, value: Any) -> None:
-        """Put a value there, making the mappings on the way. Only on an editable object.
+        """Set a value and create missing mappings on the path. Only for editable objects.
 
         Raises:
-            InvalidNameError: A step leads through a value, or beyond the end of a list.
+            InvalidNameError: The path leads through a scalar, or beyond the end of a list.
         """
         self._require_editable()
         write_path(self._tree(), path, thaw(value))
 
     def remove_path(self, path: Path) -> bool:
-        """Remove what is there; whether there was anything. Only on an editable object."""
+        """Remove a value and report whether it existed. Only for editable objects."""
         self._require_editable()
         return remove_path(self._tree(), path)
 
@@ -90,7 +89,7 @@ class TreeHandle(MappingHandle):
         self._pending: dict[str, Any] = {}
 
     def _tree(self) -> dict[str, Any]:
-        """The parts of an editable object, with what was filled in since it was last looked at."""
+        """Return the parts of an editable object, including pending fields with content."""
         filled = {member: value for member, value in self._pending.items() if value}
         for member, value in filled.items():
             del self._pending[member]

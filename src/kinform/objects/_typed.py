@@ -1,4 +1,4 @@
-"""An object of a known kind: its parts as attributes, each a struct, decoded when touched."""
+"""Objects of a known kind, whose parts are structs that are decoded on first access."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from kinform.objects._part_groups import PartGroup
 from kinform.objects._paths import Path, read_path, split_path
 from kinform.objects._record import Record
 
-# Each of these is decoded by itself. What else an object has is small, and decoded together.
+# Each of these is decoded separately. The other parts are small and decoded together.
 _BIG_PARTS = frozenset({"metadata", "spec", "status"})
 
 
 class TypedObject(Handle, Nestable):
-    """An object of a known kind. Its generated subclasses have its parts.
+    """An object of a known kind. Generated subclasses define its parts.
 
-    Read-only over a record: what a cache or a client hands out. Made by keyword, by ``from_dict``
-    or by ``copy()`` it is editable. Fields that the model does not know survive
-    ``copy`` → edit → ``update``: what nobody edited is sent back as it came.
+    Objects from a cache or a client are read-only. Objects created with keywords, ``from_dict`` or
+    ``copy()`` are editable. Fields that the model does not know survive ``copy``, edit and
+    ``update``: unedited fields are sent back unchanged.
 
     Class arguments:
-        group, version, kind: What it is.
-        plural: Its resource, if it has one of its own.
-        namespaced: Whether objects of it live in namespaces.
+        group, version, kind: The kind.
+        plural: The resource, if the kind has one.
+        namespaced: Whether objects of this kind are namespaced.
     """
 
-    # Set on editable objects only: the bytes that it was copied from; the tree in them, once a
-    # part was touched; and what of it each model was read from.
+    # Set on editable objects only: the bytes that the object was copied from; the decoded tree,
+    # once a part was accessed; and the subtree that each model was read from.
     __slots__ = ("_base", "_origins", "_tree")
 
     resource: ClassVar[ApiResource | None] = None
-    """Where objects of this kind are found; ``None`` for bodies such as ``Scale``."""
+    """The resource of this kind; ``None`` for bodies such as ``Scale``."""
     class_gvk: ClassVar[GVK]
     parts: ClassVar[Mapping[str, Part[Any]]] = {}
-    """By their names in JSON."""
+    """The parts by their JSON names."""
     _groups: ClassVar[Mapping[str, PartGroup]] = {}
     _demanded: ClassVar[Sequence[Part[Any]]] = ()
 
@@ -73,11 +73,11 @@ class TypedObject(Handle, Nestable):
         }
 
     def __init__(self, **parts: Any) -> None:
-        """An editable object of these parts, by their attributes; ``None`` is absent.
+        """Create an editable object from its parts; ``None`` means absent.
 
         Raises:
-            TypeError: It has no such part.
-            EncodeError: A part is of another type.
+            TypeError: A part does not exist.
+            EncodeError: A part has the wrong type.
         """
         self._build(**parts)
 
@@ -117,11 +117,11 @@ class TypedObject(Handle, Nestable):
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Self:
-        """An editable object from what JSON or YAML has.
+        """Create an editable object from parsed JSON or YAML.
 
         Raises:
-            DecodeError: It is of another kind, or something in it is of another type than the
-                model says; the path is named.
+            DecodeError: The kind is a different one, or a value has the wrong type; the message
+                names its path.
         """
         said = GVK.of(
             str(tree.get("apiVersion") or cls.class_gvk.api_version),
@@ -166,7 +166,7 @@ class TypedObject(Handle, Nestable):
         return self.to_dict() if tree and not is_from_tree else tree
 
     def _tree_now(self) -> dict[str, Any]:
-        """What it was read from, with what was edited since."""
+        """Return the tree that the object was read from, with all edits."""
         source = self._source()
         tree: dict[str, Any] = {} if source is None else source[0].decode(source[1])
         if self._record is None:
@@ -174,7 +174,7 @@ class TypedObject(Handle, Nestable):
         return tree
 
     def _write_parts(self, tree: dict[str, Any]) -> None:
-        """Put what was touched in the place of what was read; of a new object, what is demanded."""
+        """Write the accessed parts into ``tree``; for a new object, also the required ones."""
         is_new = self._base is None
         demanded = {part.name: part.absent() for part in self._demanded} if is_new else {}
         for name, value in {**demanded, **self._parts}.items():
@@ -193,7 +193,7 @@ class TypedObject(Handle, Nestable):
         return self.to_dict()
 
     def _refuse_edits(self, record: Record) -> None:
-        """Tell who edited a read-only object that the edit would be lost."""
+        """Raise if a read-only object was edited, because the edit would be lost."""
         fresh = type(self).over(record)
         for name, value in self._decoded().items():
             if self.parts[name].__get__(fresh, type(self)) != value:
@@ -205,7 +205,7 @@ class TypedObject(Handle, Nestable):
     # -- inside ------------------------------------------------------------------------------
 
     def _touch(self, part: Part[Any]) -> Any:
-        """Decode a part, and those that are decoded with it."""
+        """Decode a part, and the parts that are decoded with it."""
         parts = self._decoded()
         source = self._source()
         if source is None:
@@ -223,7 +223,7 @@ class TypedObject(Handle, Nestable):
     def _decode(
         self, group: PartGroup, part: Part[Any], codec: Codec, payload: bytes
     ) -> tuple[PartGroup, Sequence[Any]]:
-        """A part and its group; or it alone, where the others of its group are broken."""
+        """Decode a group of parts, or only ``part`` if another part of the group is malformed."""
         try:
             return group, codec.decode_parts(payload, group)
         except DecodeError as error:
@@ -239,7 +239,7 @@ class TypedObject(Handle, Nestable):
         note_origins(self._parts[name], self._tree.get(name), self._origins)
 
     def _called(self) -> str:
-        """Its name, for an error about something that its name may be in."""
+        """Return a name for errors about data that may include the object's own name."""
         return repr(self) if self._record is not None else f"{type(self).__name__}"
 
     def _source(self) -> tuple[Codec, bytes] | None:
@@ -254,7 +254,7 @@ class TypedObject(Handle, Nestable):
         return None if metadata is None else metadata.__get__(self, type(self))
 
     def _peek(self, member: str) -> Any:
-        # Bodies such as Status and DeleteOptions have other metadata, or none.
+        # Bodies such as Status and DeleteOptions have different metadata, or none.
         return getattr(self._metadata(), _ATTRIBUTES[member], None)
 
     def _member(self, member: str, empty: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""An object of any kind, as a mapping."""
+"""Objects of any kind, as mappings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from kinform.objects._tree_handle import TreeHandle
 
 
 class Unstructured(TreeHandle):
-    """Any object of any kind: ``obj["spec"]["replicas"]``, ``obj.get_path("spec.replicas")``.
+    """An object of any kind: ``obj["spec"]["replicas"]``, ``obj.get_path("spec.replicas")``.
 
-    Handles from a client, a lister or an informer are read-only; ``copy()`` gives an editable one.
+    Objects from a client, a lister or an informer are read-only; ``copy()`` returns an editable
+    one.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The binary form of objects: the one that API servers keep, and give without thinking."""
+"""The protobuf format of objects, which API servers store and send without conversion."""
 
 from __future__ import annotations
 

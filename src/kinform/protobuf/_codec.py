@@ -1,4 +1,4 @@
-"""The seam between bytes and objects, for protobuf: a codec for each kind."""
+"""The protobuf codec, one for each kind."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _ONLY_METADATA = PartialMessage("OnlyMetadata", "metadata 1 []bytes -")
 
 @cache
 def codec_for(gvk: GVK) -> ProtobufCodec | None:
-    """The codec for objects of this kind; ``None`` if we do not know what they are made of."""
+    """Return the codec for a kind; ``None`` if its messages are unknown."""
     packages = [MESSAGE_PACKAGES.get((gvk.group, gvk.version))]
     if gvk.api_version == "v1":
-        # Status and the like travel as "v1", whichever group they are about.
+        # Status and similar kinds are sent as "v1" for all groups.
         packages.append("meta/v1")
     for package in packages:
         message = f"{package}.{gvk.kind}"
@@ -59,7 +59,7 @@ class ProtobufCodec:
     """Objects of one kind as protobuf messages, without an envelope.
 
     Attributes:
-        has_objects: They have the metadata of objects, and so the heads.
+        has_objects: Whether the messages have the metadata of objects, and therefore heads.
     """
 
     name = "protobuf"
@@ -75,7 +75,7 @@ class ProtobufCodec:
         return self.head(payload), self._gvk
 
     def head(self, payload: bytes) -> Head:
-        """The head alone, for who knows the kind. Raises DecodeError."""
+        """Decode the head, for callers that know the kind. Raises DecodeError."""
         try:
             return head_of(payload)
         except MALFORMED as error:
@@ -116,11 +116,11 @@ class ProtobufCodec:
             raise self._no_object(payload, error) from error
 
     def _parsed(self, payload: bytes) -> Any:
-        """The message, which nobody may change: who touches one part often touches the next."""
+        """Parse a message, which must not be modified. Cached: often several parts are read."""
         known, message = self._last
         if known is not payload:
             message = self._read(payload, lambda message: message)
-            # One assignment, so that any thread finds what belongs together.
+            # A single assignment, so that all threads see a consistent pair.
             self._last = payload, message
         return message
 
@@ -129,7 +129,7 @@ class ProtobufCodec:
 
     def keep_metadata(self, payload: bytes) -> tuple[Codec, bytes]:
         codec = codec_for(METADATA)
-        assert codec is not None  # it is in the tables
+        assert codec is not None  # the tables contain it
         try:
             metadata = _ONLY_METADATA.read(payload)
         except MALFORMED as error:
@@ -164,14 +164,14 @@ class ProtobufCodec:
 
 
 def _has_unknown_fields(message: Any) -> bool:
-    """Whether a newer server has put something into it, however deep, that we have no name for."""
+    """Report whether a message, at any depth, has fields of a newer server."""
     size = message.ByteSize()
     message.DiscardUnknownFields()
     return bool(message.ByteSize() != size)
 
 
 class _BodyCodec(ProtobufCodec):
-    """Bodies such as Status: what metadata they have is not that of an object."""
+    """Bodies such as Status, which do not have the metadata of an object."""
 
     has_objects = False
 

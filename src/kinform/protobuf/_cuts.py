@@ -1,7 +1,7 @@
-"""An object's message in; the same without some fields of its metadata out, the rest as it was.
+"""Removal of metadata fields from protobuf objects without decoding the rest.
 
-A message of our own declares only what is to go. The parser keeps all else as bytes that it does
-not know, and writes them back as they came: half the time of walking the fields in Python.
+A partial message declares only the fields to remove. The parser keeps all other fields as unknown
+bytes and writes them back unchanged, in half the time of walking the fields in Python.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _VARINTS = frozenset({"bool", "int32", "int64"})
 
 @cache
 def metadata_cutter(message: str, fields: frozenset[str]) -> Callable[[bytes], bytes]:
-    """What cuts these, named as in JSON, out of such messages. It raises what the parser raises.
+    """Return a function that removes fields, given by JSON names, from the metadata of messages.
 
-    What has none of them comes back as the very same bytes.
+    It raises the errors of the parser. Without any of the fields, it returns the same bytes.
     """
     declared = [field for field in fields_of(_METADATA) if field.json in fields]
     if not declared or not _has_metadata(message):
@@ -28,7 +28,7 @@ def metadata_cutter(message: str, fields: frozenset[str]) -> Callable[[bytes], b
 
 
 def _has_metadata(message: str) -> bool:
-    """Whether it is an object: lists and errors have another kind of metadata."""
+    """Report whether a message is an object: lists and errors have different metadata."""
     return any(
         field.json == "metadata" and field.element == _METADATA and field.number == 1
         for field in fields_of(message)
@@ -59,5 +59,5 @@ def _cutter(declared: tuple[FieldType, ...]) -> Callable[[bytes], bytes]:
 
 
 def _loosely(field: FieldType) -> str:
-    """As what it is parsed: nobody looks into it, so what has a length is bytes."""
+    """Return the type to parse a field as: fields with a length are bytes, never decoded."""
     return field.element if field.shape == "one" and field.element in _VARINTS else "[]bytes"

@@ -1,4 +1,4 @@
-"""What servers wrap protobuf in: bodies, lists and events in; what is inside them out."""
+"""The envelopes of protobuf bodies, lists and events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MALFORMED = (ParseError, UnicodeDecodeError, ValueError)
 
 
 class Body(NamedTuple):
-    """What was in a body: which kind it says it is, and the bytes of its message."""
+    """The content of a body: the kind and the bytes of the message."""
 
     api_version: str
     kind: str
@@ -45,10 +45,10 @@ class Body(NamedTuple):
 
 
 def unwrap(body: bytes) -> Body:
-    """Take the envelope off.
+    """Remove the envelope of a body.
 
     Raises:
-        DecodeError: It has none, or one that does not decode.
+        DecodeError: The envelope is missing or malformed.
     """
     try:
         type_meta, raw = _opened(body)
@@ -59,7 +59,7 @@ def unwrap(body: bytes) -> Body:
 
 
 def _opened(body: bytes) -> tuple[bytes, bytes]:
-    """The kind and the message in an envelope. Raises DecodeError, and what the parser raises."""
+    """Return the kind and the message. Raises DecodeError and the errors of the parser."""
     if not body.startswith(MAGIC):
         raise DecodeError(f"it is not protobuf of Kubernetes; it begins {body[:16]!r}")
     type_meta, raw, encoding, content_type = _ENVELOPE.read(body[len(MAGIC) :])
@@ -72,13 +72,13 @@ def _opened(body: bytes) -> tuple[bytes, bytes]:
 
 
 def wrap(api_version: str, kind: str, raw: bytes) -> bytes:
-    """The inverse of ``unwrap``."""
-    # Go writes the last two, empty or not.
+    """Add an envelope; the inverse of ``unwrap``."""
+    # Go writes the last two fields even if they are empty.
     return MAGIC + _ENVELOPE.write([_KIND.write(api_version, kind)], raw, "", "")
 
 
 class ListBody(NamedTuple):
-    """A list, cut into its items."""
+    """A list, split into its items."""
 
     resource_version: str
     continue_token: str
@@ -87,10 +87,10 @@ class ListBody(NamedTuple):
 
 
 def split_list(raw: bytes) -> ListBody:
-    """The items of a list's message, none of them looked into.
+    """Split the message of a list into its items, without decoding them.
 
     Raises:
-        DecodeError: It is no list.
+        DecodeError: The message is not a list.
     """
     try:
         metadata, items = _LIST.read(raw)
@@ -106,16 +106,16 @@ def join_list(
     remaining_item_count: int | None,
     items: list[bytes],
 ) -> bytes:
-    """The inverse of ``split_list``."""
+    """Create the message of a list; the inverse of ``split_list``."""
     metadata = _LIST_METADATA.write(resource_version, continue_token, remaining_item_count)
     return _LIST.write([metadata], items)
 
 
 def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
-    """One event of a watch: its type, what ``read_kind`` reads, and the message of its object.
+    """Return the type of a watch event, the input of ``read_kind``, and the object's message.
 
     Raises:
-        DecodeError: It is none.
+        DecodeError: The frame is not an event.
     """
     try:
         said, wrapped = _EVENT.read(frame)
@@ -126,10 +126,10 @@ def read_event(frame: bytes) -> tuple[str, bytes, bytes]:
 
 
 def read_kind(type_meta: bytes) -> tuple[str, str]:
-    """The apiVersion and the kind of an event's object.
+    """Return the apiVersion and the kind of an event's object.
 
     Raises:
-        DecodeError: It says none.
+        DecodeError: The data is malformed.
     """
     try:
         api_version, kind = _KIND.read(type_meta)
@@ -139,6 +139,6 @@ def read_kind(type_meta: bytes) -> tuple[str, str]:
 
 
 def write_event(type: str, body: bytes) -> bytes:
-    """The inverse of ``read_event``, with the length in front."""
+    """Create the frame of an event, with its length; the inverse of ``read_event``."""
     frame = _EVENT.write(type, [_RAW.write(body)])
     return len(frame).to_bytes(4, "big") + frame

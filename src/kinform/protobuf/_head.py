@@ -1,4 +1,4 @@
-"""The message of an object in; the few fields that every stage needs out."""
+"""Decoding of the heads of protobuf objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinform.protobuf._messages import own_classes
 from kinform.protobuf._partial_message import PartialMessage
 from kinform.protobuf._values import time_text
 
-# As much of an object as a head has; whatever else there is, is skipped.
+# The fields of a head; all others are skipped.
 _HEAD = {
     "HeadTime": "seconds 1 *int64 -\n nanos 2 int32 -",
     "HeadMeta": """
@@ -33,40 +33,40 @@ _OWNER = PartialMessage("HeadOwner", "uid 4 string -\n controller 6 *bool -")
 
 
 def head_of(payload: bytes) -> Head:
-    """The head of any object. Raises what the parser raises."""
-    # The parser is as fast when it is busy. But where an event comes every few milliseconds, its
-    # code and its tables have left the processor's caches each time.
+    """Decode the head of an object. Raises the errors of the parser."""
+    # Under load the parser is as fast. But with an event every few milliseconds, its code and
+    # tables have left the CPU caches each time.
     usual: Head | None = usual_head(payload, Head, owners_of)
     return parsed_head(payload) if usual is None else usual
 
 
 def parsed_head(payload: bytes) -> Head:
-    """The same, by the parser."""
+    """Decode the head with the parser."""
     metadata = _parse()(payload).metadata
     labels = metadata.labels
     owners = metadata.ownerReferences
     return Head(
         metadata.name,
-        # One string for all objects that say the same, as the JSON decoder has for keys.
+        # Equal strings are shared between objects, as the JSON decoder does for keys.
         intern(metadata.namespace),
         metadata.uid,
         metadata.resourceVersion,
         metadata.generation,
         time_text(metadata.deletionTimestamp) if metadata.HasField("deletionTimestamp") else None,
-        # Sorted, as JSON has them: a map has no order.
+        # Sorted as in JSON, because protobuf maps have no order.
         {intern(key): labels[key] for key in sorted(labels)} if labels else None,
         owners_of(*owners) if owners else None,
     )
 
 
-# What a workload makes, it makes many of: their owners are read once, and shared.
+# Workloads create many objects with the same owners, which are decoded once and shared.
 @lru_cache(maxsize=4096)
 def owners_of(*references: bytes) -> tuple[OwnerUid, ...]:
-    """The owners that an object refers to. Raises ValueError."""
+    """Decode the owner references of an object. Raises ValueError."""
     try:
         return tuple([OwnerUid(*_OWNER.read(each)) for each in references])
     except ParseError as error:
-        raise ValueError(str(error)) from error  # which compiled code takes for what it is
+        raise ValueError(str(error)) from error  # the error that compiled code handles
 
 
 @cache

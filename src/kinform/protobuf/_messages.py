@@ -1,7 +1,6 @@
-"""The generated lists of messages in; what each message is made of, and a class for it, out.
+"""The fields and classes of messages, from the generated tables.
 
-A package is loaded when the first of its messages is needed, and each message of it is read when
-somebody asks for that one.
+A package is loaded when its first message is needed, and each message is parsed on first use.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ SCALARS: dict[str, tuple[str, object]] = {
     "int64": ("int64", 0),
     "float64": ("float64", 0.0),
 }
-"""What compiled code calls them, and their zero."""
+"""The name in compiled code and the zero value of each scalar type."""
 
 
 class FieldType(msgspec.Struct, frozen=True):
-    """One field of a message.
+    """A field of a message.
 
     Attributes:
-        json: Its name in JSON; empty if it is inlined, or if its message has a JSON of its own.
-        proto: Its name in protobuf.
-        number: In protobuf.
-        shape: Whether it is one value, a list or a map by strings.
-        element: What its values are: a scalar's name, or the id of a message (``core/v1.Pod``).
+        json: The name in JSON; empty if inlined, or if the message has a custom JSON format.
+        proto: The name in protobuf.
+        number: The number in protobuf.
+        shape: One value, a list, or a map with string keys.
+        element: The type of the values: a scalar, or the id of a message (``core/v1.Pod``).
         is_pointer: Whether absent and zero differ.
-        omits_empty: JSON leaves it out if it is empty; structs are never empty.
-        omits_zero: JSON leaves it out if it is zero; of structs, too.
-        is_inline: JSON has its fields in place of it.
+        omits_empty: Whether JSON omits an empty value; structs are never empty.
+        omits_zero: Whether JSON omits a zero value, including structs.
+        is_inline: Whether JSON contains its fields in its place.
     """
 
     json: str
@@ -58,14 +57,14 @@ class FieldType(msgspec.Struct, frozen=True):
 
 @cache
 def fields_of(message: str) -> tuple[FieldType, ...]:
-    """The fields of ``core/v1.Pod``. Raises KeyError if there is no such message."""
+    """Return the fields of a message such as ``core/v1.Pod``. Raises KeyError if it is unknown."""
     package, _, name = message.rpartition(".")
     return read_fields(_package(package)[name], package)
 
 
 @cache
 def fields_by_json(message: str) -> Mapping[str, tuple[FieldType, tuple[str, ...]]]:
-    """The same by their names in JSON, and through which inlined ones each is reached."""
+    """Return the fields by JSON name, each with the path of inlined messages to it."""
     found: dict[str, tuple[FieldType, tuple[str, ...]]] = {}
     for field in fields_of(message):
         if field.is_inline:
@@ -78,28 +77,28 @@ def fields_by_json(message: str) -> Mapping[str, tuple[FieldType, tuple[str, ...
 
 @cache
 def class_of(message: str) -> Any:
-    """The parser's class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
+    """Return the parser's class for ``core/v1.Pod``. Raises KeyError if it is unknown."""
     return _parser().message_class(message)
 
 
 def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
-    """Classes for messages of our own, which declare only what we want to see of others.
+    """Create classes for partial messages, which declare only some fields of other messages.
 
-    They are written as the generated lists are: by the name of each, its fields, one a line. What
-    is no UTF-8 in a text of theirs does not parse; in one of the others it comes as bytes.
+    They are given in the format of the generated tables: the fields by message name, one per line.
+    Invalid UTF-8 fails to parse in these classes; in the generated ones it is returned as bytes.
     """
     classes: Mapping[str, Any] = _parser().own_classes(messages)
     return classes
 
 
 def _parser() -> Any:
-    # Loaded when it is needed: most programs read only what compiled code reads, and the parser
-    # would be 4 MB to them, and a tenth of the time in which they start.
+    # Imported lazily: most programs only need compiled code, and the parser would add 4 MB of
+    # memory and a tenth to their startup time.
     return import_module("kinform.protobuf._parser")
 
 
 def has_message(message: str) -> bool:
-    """Whether there is such a message."""
+    """Report whether a message exists."""
     package, _, name = message.rpartition(".")
     try:
         return name in _package(package)
@@ -109,7 +108,7 @@ def has_message(message: str) -> bool:
 
 @cache
 def _package(package: str) -> dict[str, list[str]]:
-    """The messages of a package, and the line of each field."""
+    """Return the messages of a package, with one line per field."""
     text: str = import_module(f"kinform.protobuf.tables.{package.replace('/', '_')}").MESSAGES
     messages: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -122,12 +121,12 @@ def _package(package: str) -> dict[str, list[str]]:
 
 
 def messages_of(package: str) -> list[str]:
-    """The names of all messages of ``core/v1``."""
+    """Return the names of all messages of a package such as ``core/v1``."""
     return list(_package(package))
 
 
 def read_fields(lines: Iterable[str], package: str) -> tuple[FieldType, ...]:
-    """The fields of a message, written as the generated lists have them."""
+    """Parse the fields of a message from the format of the generated tables."""
     return tuple([_field(line.split(), package) for line in lines])
 
 
@@ -157,7 +156,7 @@ def _field(words: list[str], package: str) -> FieldType:
 
 
 def reachable(message: str) -> Iterator[str]:
-    """It, and every message that it is made of, each once."""
+    """Iterate over a message and all messages that it contains, each once."""
     seen = {message}
     waiting = [message]
     while waiting:

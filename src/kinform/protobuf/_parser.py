@@ -1,6 +1,6 @@
-"""What messages are made of in; the classes that parse them out.
+"""Protobuf classes for messages.
 
-One private pool of descriptors: it clashes with nobody who uses protobuf in the same program.
+The descriptor pool is private, so it does not conflict with other users of protobuf in a program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _own: dict[str, Mapping[str, tuple[FieldType, ...]]] = {}
 
 
 def message_class(message: str) -> Any:
-    """The class for ``core/v1.Pod``. Raises KeyError if there is no such message."""
+    """Return the class for ``core/v1.Pod``. Raises KeyError if the message is unknown."""
     package, _, _ = message.rpartition(".")
     with _loading:
         _load(package)
@@ -37,13 +37,13 @@ def message_class(message: str) -> Any:
 
 
 def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
-    """Classes for messages of our own. Raises ValueError if a name is another one's already."""
+    """Create classes for partial messages. Raises ValueError if a name is already in use."""
     package = f"kinform/{'_'.join(messages)}"
     described = {
         name: read_fields(text.strip().splitlines(), package) for name, text in messages.items()
     }
     with _loading:
-        # A pool takes a message once, and several threads may be the first to ask for it.
+        # A pool accepts a message once, and several threads may request it at the same time.
         known = _own.get(package)
         if known is None:
             _put_into_pool(package, described, is_strict=True)
@@ -58,14 +58,14 @@ def _class(message: str) -> Any:
 
 
 def _load(package: str) -> None:
-    """Make a package's messages known, after those that they are made of."""
+    """Register the messages of a package, after the packages that it depends on."""
     if package in _loaded:
         return
     _loaded.add(package)
     try:
         messages = {name: fields_of(f"{package}.{name}") for name in messages_of(package)}
         _put_into_pool(package, messages)
-    except BaseException:  # an interruption; then it is loaded when it is asked for again
+    except BaseException:  # an interruption; the next request loads it again
         _loaded.discard(package)
         raise
 
@@ -87,7 +87,7 @@ def _put_into_pool(
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{package}.proto",
         package=package.replace("/", "."),
-        # Texts are checked while they are parsed, or not at all.
+        # UTF-8 is either validated during parsing or not at all.
         syntax="proto3" if is_strict else "proto2",
         dependency=[f"{each}.proto" for each in needed],
     )

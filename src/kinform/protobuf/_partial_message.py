@@ -1,8 +1,8 @@
-"""Messages of our own, which declare only what we want to see of others.
+"""Partial messages, which declare only some fields of other messages.
 
-Whatever else is in a message is skipped. What is inside of another message is declared as a list of
-bytes, to be read by itself, if at all: so a list is cut without a look into any of its items. A
-message that comes in several pieces is what these are together (``joined``).
+All other fields are skipped. A nested message is declared as a list of bytes and decoded
+separately, if at all; a list is therefore split without decoding its items. A message that comes in
+several pieces is their concatenation (``joined``).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _BITS = (1 << 64) - 1
 
 
 class PartialMessage:
-    """Some scalar fields of a message, written as the generated lists have them, one a line.
+    """Some scalar fields of a message, in the format of the generated tables, one per line.
 
-    Texts are checked: what is no UTF-8 does not parse. For a pointer absent is ``None``, for all
-    else it is zero.
+    Strings are validated: invalid UTF-8 fails to parse. An absent field is ``None`` if it is a
+    pointer, otherwise zero.
     """
 
     def __init__(self, name: str, fields: str) -> None:
@@ -32,17 +32,17 @@ class PartialMessage:
         self._usual = StructReader(None, tuple(_described(field) for field in self._fields))
 
     def read(self, payload: bytes) -> list[Any]:
-        """The values of the fields, in their order. Raises what the parser raises."""
+        """Return the values of the fields, in order. Raises the errors of the parser."""
         usual = self._usual.parts(payload)
         return self.parsed(payload) if usual is None else usual
 
     def parsed(self, payload: bytes) -> list[Any]:
-        """The same, by the parser."""
+        """Return the values of the fields, with the parser."""
         message = self._class.FromString(payload)
         return [_value(message, field) for field in self._fields]
 
     def write(self, *values: Any) -> bytes:
-        """The inverse of ``read``, in the order of the fields, as Go writes it."""
+        """Encode values in the order of the fields, as Go does; the inverse of ``read``."""
         pieces: list[bytes] = []
         for field, tag, value in zip(self._fields, self._tags, values, strict=True):
             is_absent = value is None if field.is_pointer else not value
@@ -63,12 +63,12 @@ class PartialMessage:
 
 
 def joined(pieces: list[bytes]) -> bytes:
-    """A message, of which there are so many pieces: nearly always one."""
+    """Join the pieces of a message; nearly always there is one."""
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _described(field: FieldType) -> tuple[Any, ...]:
-    """As a StructReader wants it."""
+    """Describe a field for a StructReader."""
     kind, zero = SCALARS[field.element]
     if field.shape == "list":
         return field.proto, (field.number,), "list", kind, None, "made", list
@@ -88,7 +88,7 @@ def _tag(field: FieldType) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest ones first."""
+    """Encode a varint: seven bits per byte, lowest first."""
     number &= _BITS
     if number < 0x80:
         return bytes((number,))

@@ -1,6 +1,6 @@
-"""The parts of an object in; what reads them from its message out.
+"""Readers of the parts of objects.
 
-A part that is a struct becomes a view, and all else what it would be inside of one.
+A part that is a struct becomes a view; other parts are decoded as in a struct.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kinform.protobuf._views import view_class, view_of
 
 @cache
 def usual_parts(message: str, group: PartGroup) -> StructReader:
-    """What reads these parts of such a message, as servers usually write it, from the bytes."""
+    """Return the compiled reader of these parts, for messages in the usual encoding."""
     return StructReader(None, tuple(_described(message, part) for part in group.parts))
 
 
@@ -44,9 +44,9 @@ def _described(message: str, part: Any) -> Described:
 
 
 def _view_model(field: ModelField) -> type[Model] | None:
-    """The model that views of this part are of; ``None`` if it becomes something else.
+    """Return the model for views of this part; ``None`` if it is not a view.
 
-    What is more than its fields is made by its constructor, of all that is in it.
+    A model with more than its fields is created by its constructor, completely decoded.
     """
     model = struct_model(field) if field.kind.shape == "one" else None
     return model if model is not None and is_plain(model) else None
@@ -58,7 +58,7 @@ def _made_of(model: type[Model], message: str) -> tuple[Any, StructReader]:
 
 @cache
 def part_reader(message: str, json: str, hint: Any) -> Read:
-    """What reads a part of any such message, once that is parsed; ``None`` if it is absent."""
+    """Return a function that reads a part of a parsed message; ``None`` if it is absent."""
     field = _field(message, json, hint)
     if field is None:
         return lambda value: None
@@ -69,11 +69,11 @@ def part_reader(message: str, json: str, hint: Any) -> Read:
 
 
 def _field(message: str, json: str, hint: Any) -> ModelField | None:
-    """A part as the field that it is; ``None`` if such messages do not have it."""
+    """Return a part as a field; ``None`` if the message does not have it."""
     found = fields_by_json(message).get(json)
     if found is None:
         return None
     kind, way = found
-    # A message that is empty is a part that has nothing in it, and not an absent one.
+    # An empty message is an empty part, not an absent one.
     kind = msgspec.structs.replace(kind, is_pointer=kind.is_pointer or kind.is_message)
     return ModelField("part", hint, lambda: None, message, kind, way)

@@ -1,4 +1,4 @@
-"""A message and a path in JSON in; what JSON has there out, without the rest of the message."""
+"""Reading of the value at a JSON path without decoding the rest of a message."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _UNIONS = "apiextensions/v1.JSONSchemaPropsOr"
 def read_path(
     message: str, value: Any, steps: Sequence[str | int]
 ) -> tuple[Any, Sequence[str | int]]:
-    """The tree of the last field on the way, and the steps that lead on inside of it.
+    """Return the tree of the last field on the path, and the remaining steps inside of it.
 
     Raises:
-        KeyError: There is nothing.
+        KeyError: There is no value.
     """
     step, rest = steps[0], steps[1:]
     field, way = fields_by_json(message)[str(step)]
@@ -32,7 +32,7 @@ def read_path(
 
 
 def _leads_on(field: FieldType) -> bool:
-    """Whether it is one message whose fields are those that JSON has."""
+    """Report whether a field is a single message with the same fields as its JSON."""
     element = field.element
     return (
         field.shape == "one"

@@ -1,7 +1,6 @@
-"""A message that does not decode in; what its object is called out, as far as that can be read.
+"""Recovery of an object's name from a malformed message.
 
-Metadata is the first field of every object, so that much of it can be whole in a message that is
-not.
+Metadata is the first field of every object, so it is often intact in a malformed message.
 """
 
 from __future__ import annotations
@@ -10,24 +9,24 @@ from google.protobuf.message import DecodeError as ParseError
 
 from kinform.protobuf._partial_message import PartialMessage
 
-# As bytes: what is not UTF-8 in one of them is nothing to the others.
+# As bytes, so that invalid UTF-8 in one field does not affect the others.
 _NAME = PartialMessage("Name", "name 1 bytes -\n namespace 3 bytes -\n resourceVersion 6 bytes -")
 _METADATA_TAG = b"\x0a"
 _LONGEST_VARINT = 5
 
 
 def salvaged_name(payload: bytes) -> tuple[str, str]:
-    """The key and the resource version; empty where they cannot be read."""
+    """Return the key and the resource version; empty if they cannot be read."""
     try:
         name, namespace, version = (value.decode() for value in _NAME.read(_first_field(payload)))
     except (ParseError, UnicodeDecodeError):
         return "", ""
-    # A namespace alone is no key.
+    # A namespace without a name is not a key.
     return "/".join(filter(None, (namespace, name))) if name else "", version
 
 
 def _first_field(payload: bytes) -> bytes:
-    """The bytes of an object's metadata; none if the message begins with something else."""
+    """Return the bytes of the metadata; empty if the message starts with a different field."""
     if not payload.startswith(_METADATA_TAG):
         return b""
     length = 0

@@ -1,8 +1,8 @@
-"""What a message is made of in; functions that read such messages as models have them out.
+"""Generated functions that convert messages to models.
 
-They are written as text from the table of fields and compiled when first needed, as dataclasses
-does it: one function for a whole struct, which calls nothing for a scalar and makes nothing of
-what is absent ("whole, protobuf" in benchmarks/bench_objects.py).
+They are generated as source code from the tables of fields and compiled on first use, as in
+dataclasses: one function per struct, without calls for scalars and without work for absent fields
+("whole, protobuf" in benchmarks/bench_objects.py).
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from kinform.protobuf._values import VALUES, by_key, is_list, items, read_either
 Read = Callable[[Any], Any]
 Make = Callable[[type[Model], str], Read]
 Names = dict[str, Any]
-"""What a compiled text knows by name."""
+"""The globals of generated code."""
 
 C = TypeVar("C")
 
 _EITHER = "apiextensions/v1.JSONSchemaPropsOr"
-# A struct of so many fields is made where it stands in a list.
+# Structs with at most this many fields are created inline in a list.
 _SIMPLE = 8
 
 
 class ModelField(msgspec.Struct, frozen=True):
-    """One field of a model, and where a message has it.
+    """A field of a model, and its location in a message.
 
     Attributes:
-        attribute: Its name in Python.
-        hint: Its type in the model.
-        absent: What makes the value that an absent one has in the model.
+        attribute: The name in Python.
+        hint: The type in the model.
+        absent: Creates the model's value for an absent field.
         message: The message that it is read from.
-        kind: What it is there.
-        way: Through which inlined messages it is reached.
+        kind: The field of the message.
+        way: The path of inlined messages to the field.
     """
 
     attribute: str
@@ -53,7 +53,7 @@ class ModelField(msgspec.Struct, frozen=True):
 
     @property
     def has(self) -> Callable[[Any, str], bool]:
-        """Asks the message that has it. To find this in a message takes as long as to call it."""
+        """The ``HasField`` of its message; looking it up there costs as much as calling it."""
         owner = self.message
         for inlined in self.way:
             owner = next(each.element for each in fields_of(owner) if each.proto == inlined)
@@ -63,7 +63,7 @@ class ModelField(msgspec.Struct, frozen=True):
 
 @cache
 def model_fields(model: type[Model], message: str) -> tuple[ModelField, ...]:
-    """The fields of a model that such a message has, too."""
+    """Return the fields of a model that the message also has."""
     found = fields_by_json(message)
     hints = get_type_hints(model)
     return tuple(
@@ -74,18 +74,18 @@ def model_fields(model: type[Model], message: str) -> tuple[ModelField, ...]:
 
 
 def absent_of(info: msgspec.structs.FieldInfo) -> Callable[[], Any]:
-    """What makes the value that a model has for a field that nobody gave it."""
+    """Return a function that creates the model's default for a field."""
     factory = info.default_factory
     return (lambda: info.default) if factory is msgspec.NODEFAULT else factory
 
 
 @cache
 def struct_of(model: type[Model], message: str) -> Read:
-    """What makes a struct of such a message, whole."""
+    """Return a function that converts a complete message to a struct."""
     names: Names = {"model": model}
     places: dict[tuple[str, ...], str] = {(): "m"}
     given, added = [], []
-    # One that cannot be set is made of all at once.
+    # A frozen struct is created with all fields at once.
     is_frozen = model.__struct_config__.frozen
     for each in model_fields(model, message):
         # An inlined message is looked up once.
@@ -108,7 +108,7 @@ def struct_of(model: type[Model], message: str) -> Read:
 
 
 def written_field(field: ModelField, names: Names, make: Make = struct_of) -> str:
-    """What reads one field, as an expression; the models in it are made by ``make``."""
+    """Return an expression that reads a field; ``make`` creates the models in it."""
     is_there, value = _written(field, ".".join(("m", *field.way)), names, make)
     return _or_absent(field, is_there, value, names, "")
 
@@ -124,7 +124,7 @@ def _or_absent(field: ModelField, is_there: str, value: str, names: Names, mark:
 
 
 def compiled(text: str, what: str, names: Names) -> Names:
-    """The names, and those that the text defines."""
+    """Execute generated code and return its globals."""
     exec(compile(text, f"<readers of {what}>", "exec"), names)
     return names
 
@@ -132,10 +132,10 @@ def compiled(text: str, what: str, names: Names) -> Names:
 def _written(
     field: ModelField, place: str, names: Names, make: Make, mark: str = ""
 ) -> tuple[str, str]:
-    """Two expressions: whether there is another value than the absent one, and the value.
+    """Return two expressions: whether the value differs from the absent one, and the value.
 
-    The first is empty if that is not worth asking. ``names`` gets what they use, with ``mark`` in
-    it, so that those of several structs can stand in one text.
+    The first is empty if the check is not worth its cost. The globals of the expressions are added
+    to ``names``, marked with ``mark`` so that several structs can share one function.
     """
     kind, proto = field.kind, field.kind.proto
     names |= {"by_key": by_key, "text": text}
@@ -160,14 +160,14 @@ def _written(
 def _one(kind: FieldType, found: str, read: str) -> str:
     if kind.is_message:
         return f"{read}({found})"
-    # What is no UTF-8 comes as bytes. To ask costs a fifth of a call.
+    # Invalid UTF-8 is returned as bytes. The check costs a fifth of a call.
     return f"(v if type(v := {found}) is str else text(v))" if kind.element == "string" else found
 
 
 def _written_element(field: ModelField, names: Names, make: Make, mark: str) -> str:
-    """What makes one struct of a list, where that is simple enough to need no function of its own.
+    """Return an expression that creates a list element inline, if the struct is simple.
 
-    A pod may have a hundred variables in its environment; the calls would be a tenth of it all.
+    A pod may have a hundred environment variables; the calls would take a tenth of the time.
     """
     model = struct_model(field)
     if mark or model is None or len(model.__struct_fields__) > _SIMPLE:
@@ -185,7 +185,7 @@ def _written_element(field: ModelField, names: Names, make: Make, mark: str) -> 
 
 
 def _is_absent_if_empty(field: ModelField, convert: Read) -> bool:
-    """Whether an empty message reads as an absent one: a struct does, an amount does not."""
+    """Report whether an empty message equals an absent one, as for structs."""
     absent = field.absent()
     return isinstance(absent, Model) or convert(class_of(field.kind.element)()) == absent
 
@@ -194,8 +194,7 @@ def _is_absent_if_empty(field: ModelField, convert: Read) -> bool:
 
 
 def struct_model(field: ModelField) -> type[Model] | None:
-    """The model of the structs that messages of this field become; ``None`` if they become
-    something else."""
+    """Return the model of the structs in a field; ``None`` if they are not structs."""
     message = field.kind.element
     if not field.kind.is_message or message in VALUES:
         return None
@@ -205,7 +204,7 @@ def struct_model(field: ModelField) -> type[Model] | None:
 
 
 def value_converter(field: ModelField) -> Read:
-    """What reads a message that becomes something else than a struct."""
+    """Return a function that converts a message that does not become a struct."""
     message = field.kind.element
     if (custom := VALUES.get(message)) is not None:
         return custom
@@ -227,7 +226,7 @@ def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
         return value_converter(field)
 
     def compile_first(value: Any) -> Any:
-        # Not before there is such a message: models contain each other.
+        # Created on first use, because models can contain each other.
         names[name] = read = make(model, message)
         return read(value)
 
@@ -235,7 +234,7 @@ def _converter(field: ModelField, names: Names, name: str, make: Make) -> Read:
 
 
 def _class_in(hint: Any, base: type[C]) -> type[C] | None:
-    """The class of this kind that a hint names, by itself or as what a list or a map is made of."""
+    """Return the subclass of ``base`` in a type hint, directly or as element of a list or map."""
     for each in alternatives(hint):
         inner = get_args(each)[-1] if get_origin(each) in (list, dict) else each
         for kind in alternatives(inner):

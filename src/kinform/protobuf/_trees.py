@@ -1,7 +1,7 @@
-"""A message in; the tree that the server's JSON has for the same object out.
+"""Conversion of messages to the JSON trees of the server.
 
-What Go leaves out of JSON depends on how a field was declared, not only on its value: a nil
-pointer is left out, an empty struct is not, an empty list that may not be left out is null.
+Go omits a field from JSON depending on its declaration, not only on its value: a nil pointer is
+omitted, an empty struct is not, and an empty list that cannot be omitted is null.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _WRITTEN: dict[str, Callable[[Any], Any]] = {
     "float64": number,
     "string": text,
 }
-"""What JSON has for scalars that it writes in its own way."""
+"""Scalars that have a different format in JSON."""
 
 _TOLD = {"volumeClaimTemplates": {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}}
-"""What servers add to the JSON of objects inside of others; messages have no place for it."""
+"""Fields that servers add to the JSON of nested objects; messages do not contain them."""
 
 
 @cache
 def tree_of(message: str) -> Callable[[Any], Any]:
-    """What turns such a message into a tree."""
+    """Return a function that converts a message to a tree."""
     if (custom := TREES.get(message)) is not None:
         return custom
     if message.startswith("apiextensions/v1.JSONSchemaPropsOr"):
         return _either(message)
     if is_list(message):
         return items
-    # Found on first use, for messages may contain themselves; and whole or not at all, for any
-    # thread may be the first.
+    # Created on first use, because messages can contain themselves; and assigned at once, because
+    # several threads may be first.
     steps: tuple[_Step, ...] = ()
 
     def convert(value: Any) -> Tree:
@@ -62,21 +62,21 @@ def tree_of(message: str) -> Callable[[Any], Any]:
 
 
 def element_tree_of(field: FieldType) -> Callable[[Any], Any]:
-    """What turns one message in such a field into a tree."""
+    """Return a function that converts a message in a field to a tree."""
     tree = tree_of(field.element)
     told = _TOLD.get(field.json)
     return tree if told is None else lambda value: {**told, **tree(value)}
 
 
 def field_tree(field: FieldType, value: Any) -> Tree:
-    """A tree with one field of a message in it, if that is not absent."""
+    """Return a tree with one field of a message, or an empty tree if it is absent."""
     tree: Tree = {}
     _step(field)(value, tree)
     return tree
 
 
 def part_of(message: str, json: str) -> Callable[[Any], Any] | None:
-    """What reads one part of such a message; it gives an empty tree if the part is absent."""
+    """Return a function that reads one part of a message; an absent part is an empty tree."""
     for field in fields_of(message):
         if field.json == json:
             step = _step(field)
@@ -122,7 +122,7 @@ def _scalar(field: FieldType) -> _Step:
         value = getattr(message, proto)
         tree[json] = value if written is None else written(value)
 
-    # To Go, bytes that are not there are nil, and those of no length are not.
+    # In Go, absent bytes are nil and empty bytes are not.
     if field.is_pointer or (field.element == "bytes" and keeps_empty):
         return pointer
     return always if keeps_empty else unless_empty
@@ -200,7 +200,7 @@ def _inline(field: FieldType) -> _Step:
 
 
 def _either(message: str) -> Callable[[Any], Any]:
-    """The unions of a schema: a schema, or something simpler."""
+    """Convert the unions of a JSON schema: a schema, or a simpler value."""
     schema = tree_of("apiextensions/v1.JSONSchemaProps")
 
     def convert(value: Any) -> Any:

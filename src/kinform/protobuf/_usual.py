@@ -1,7 +1,7 @@
-"""What a message is made of in; compiled readers of such messages, as models have them, out.
+"""Compiled readers that convert messages to models.
 
-They take the bytes as servers usually write them. Whatever they do not take, and everything where
-nothing was compiled, is parsed, and read as ``_structs`` says.
+They handle messages in the usual encoding of servers. All others, and all messages without compiled
+code, are parsed and converted by ``_structs``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from kinform.protobuf._structs import (
 from kinform.protobuf._values import decoded_json, moment
 
 Described = tuple[str, tuple[int, ...], str, str, object, str, object]
-"""A field as a StructReader wants it: its attribute, the numbers on the way to it, its shape, its
-kind, what converts it, and what it is if it is absent: "is" and a value, "made" and what makes one,
-or "read" and nothing, which is what an empty message reads as."""
+"""A field for a StructReader: its attribute, the field numbers on the path to it, its shape, its
+kind, its converter, and its default: "is" with a value, "made" with a factory,
+or "read" with nothing, to use a decoded empty message."""
 
-# The same few amounts are in every object.
+# The same few quantities occur in every object.
 _shared_quantity = lru_cache(maxsize=4096)(Quantity)
 _LONGEST_SHARED = 32
 
@@ -51,19 +51,19 @@ _VALUES: dict[str, tuple[str, object, Callable[[], Any]]] = {
     "runtime.RawExtension": ("bytes of", decoded_json, lambda: None),
     "apiextensions/v1.JSON": ("bytes of", decoded_json, lambda: None),
 }
-"""Their kind, what converts what is in them, and what makes one that has nothing in it."""
+"""The kind, the converter of the content, and a function that creates an empty value."""
 
 
 @cache
 def usual_struct(model: type[Model], message: str) -> StructReader:
-    """What reads such a message as a struct of a plain model, with its fields in their order."""
+    """Return the compiled reader that converts a message to a struct of a plain model."""
     there = {field.attribute: field for field in model_fields(model, message)}
     return StructReader(
         model,
         tuple(
             described(there[info.name])
             if info.name in there
-            # What protobuf does not have keeps its default.
+            # Fields that protobuf does not have keep their defaults.
             else (info.name, (), "one", "text", None, *_made(absent_of(info)))
             for info in msgspec.structs.fields(model)
         ),
@@ -72,9 +72,9 @@ def usual_struct(model: type[Model], message: str) -> StructReader:
 
 @cache
 def is_plain(model: type[Model]) -> bool:
-    """Whether there is no more to such structs than their fields, each of which may be absent.
+    """Report whether a model has only fields, all of them optional, and no custom behaviour.
 
-    It is so in all that are generated. Others are made by their constructors, in Python.
+    All generated models are plain. Others are created by their constructors, in Python.
     """
     is_made_by_setting = (
         not hasattr(model, "__post_init__")
@@ -89,14 +89,14 @@ def is_plain(model: type[Model]) -> bool:
 
 
 def described(field: ModelField) -> Described:
-    """A field whose messages become what they are in structs."""
+    """Describe a field whose messages become structs."""
     kind, convert = _kind_of(field)
     numbers = tuple(way_to(field))
     return field.attribute, numbers, field.kind.shape, kind, convert, *_absent(field)
 
 
 def way_to(field: ModelField) -> Iterator[int]:
-    """The numbers of the messages that it is in, and its own."""
+    """Iterate over the numbers of the messages that contain a field, and its own."""
     owner = field.message
     for inlined in field.way:
         step = next(each for each in fields_of(owner) if each.proto == inlined)
@@ -115,19 +115,19 @@ def _kind_of(field: ModelField) -> tuple[str, object]:
     if model is None:
         return "converted", _converter(element, value_converter(field))
     if is_plain(model):
-        # Not before there is such a message: models contain each other.
+        # Created on first use, because models can contain each other.
         return "struct", partial(usual_struct, model, element)
     return "converted", _converter(element, lambda message: struct_of(model, element)(message))
 
 
 def _converter(message: str, read: Read) -> Callable[[bytes], Any]:
-    """What only Python reads, once it is parsed, from its bytes."""
+    """Return a function that converts the bytes of a message in Python."""
 
     def convert(raw: bytes) -> Any:
         try:
             return read(class_of(message).FromString(raw))
         except ParseError as error:
-            raise ValueError(str(error)) from error  # as is all else that cannot be
+            raise ValueError(str(error)) from error  # like all other malformed values
 
     return convert
 
@@ -143,7 +143,7 @@ def _absent(field: ModelField) -> tuple[str, object]:
         return "is", SCALARS[element][1]
     model = struct_model(field)
     if model is None:
-        # An amount, or a time: an absent one is as an empty one.
+        # An absent quantity or time equals an empty one.
         if element in _VALUES:
             return _made(_VALUES[element][2])
         read = value_converter(field)
@@ -160,7 +160,7 @@ def _absent(field: ModelField) -> tuple[str, object]:
 
 
 def _is_empty_by_default(model: type[Model], message: str) -> bool:
-    """Whether a struct that is made of nothing is what an empty message reads as."""
+    """Report whether a struct without arguments equals a decoded empty message."""
     return all(_is_empty(field) for field in model_fields(model, message))
 
 
@@ -176,14 +176,14 @@ def _is_empty(field: ModelField) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Not only equal, as 0 and False are."""
+    """Compare type and value, because 0 equals False."""
     return type(one) is type(other) and bool(one == other)
 
 
 def _made(make: Callable[[], Any]) -> tuple[str, object]:
-    """What a default makes anew for everybody is made anew, and what it shares is shared."""
+    """Describe a default: shared if the factory always returns the same object, else created."""
     made = make()
     if made is make():
         return "is", made
-    # By the class itself, where that is the same: compiled code knows these.
+    # Use the class itself where possible, because compiled code has a fast path for it.
     return "made", type(made) if type(made) in (list, dict) and not made else make

@@ -1,4 +1,4 @@
-"""Messages that have a JSON of their own in; the value that JSON has for them out."""
+"""Conversion of messages that have a custom JSON format."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kinform.objects import Quantity
 from kinform.protobuf._messages import fields_of
 
 MALFORMED = (ParseError, ValueError, OverflowError, RecursionError)
-"""What is raised while a message is read that says what cannot be: no UTF-8, no JSON, no time."""
+"""The errors of reading a malformed message: invalid UTF-8, JSON or time."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Go's zero time, which JSON has as null: the first second of the year 1.
+# Go's zero time, null in JSON: the first second of the year 1.
 _ZERO_SECONDS = -62135596800
 
 
 def time_of(message: Any) -> datetime | None:
-    """A time; ``None`` if it is Go's zero."""
+    """Convert a time; ``None`` if it is Go's zero time."""
     seconds = message.seconds
     if not seconds and not message.nanos:
         # An absent message, or 1970: Go writes its zero time as no message at all.
@@ -34,15 +34,15 @@ def time_of(message: Any) -> datetime | None:
     return moment(seconds)
 
 
-# Most of an object's conditions are of one second, and so are objects that were made together.
+# Conditions of an object, and objects created together, often have the same time.
 @lru_cache(maxsize=4096)
 def moment(seconds: int) -> datetime:
-    """So many seconds after 1970."""
-    return _EPOCH + timedelta(0, seconds)  # by place, which takes half the time
+    """Return the time for a number of seconds since 1970."""
+    return _EPOCH + timedelta(0, seconds)  # positional arguments take half the time
 
 
 def micro_time_of(message: Any) -> datetime | None:
-    """A time with its microseconds."""
+    """Convert a time with microseconds."""
     found = time_of(message)
     return None if found is None else found + timedelta(microseconds=message.nanos // 1000)
 
@@ -65,7 +65,7 @@ def int_or_string(message: Any) -> int | str:
 
 
 def raw_json(message: Any) -> Any:
-    """What lies in the message as JSON text; ``None`` if nothing does."""
+    """Decode the JSON text in a message; ``None`` if there is none."""
     return decoded_json(message.Raw if hasattr(message, "Raw") else message.raw)
 
 
@@ -74,7 +74,7 @@ def decoded_json(raw: bytes) -> Any:
 
 
 def is_list(message: str) -> bool:
-    """Whether it is a list that has a message of its own, as ``ExtraValue``."""
+    """Report whether a message represents a list, such as ``ExtraValue``."""
     fields = fields_of(message)
     return len(fields) == 1 and not fields[0].json and fields[0].proto == "items"
 
@@ -84,7 +84,7 @@ def items(message: Any) -> list[str]:
 
 
 def read_either(message: str, value: Any, schema: Callable[[Any], Any]) -> Any:
-    """One of the unions of a schema: a schema, as ``schema`` reads it, or something simpler."""
+    """Convert a union of a JSON schema: a schema, read by ``schema``, or a simpler value."""
     if message.endswith("OrArray") and value.jSONSchemas:
         return [schema(each) for each in value.jSONSchemas]
     if message.endswith("OrStringArray") and value.property:
@@ -99,12 +99,12 @@ def base64_text(value: bytes) -> str:
 
 
 def text(value: str | bytes) -> str:
-    """A text. What is no UTF-8, as one that was cut too short, is shown as Go's JSON shows it."""
+    """Decode a string. Invalid UTF-8, such as truncated text, is replaced as in Go's JSON."""
     return value if isinstance(value, str) else value.decode(errors=_ONE_MARK_A_BYTE)
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)  # nobody encodes with it
+    assert isinstance(error, UnicodeDecodeError)  # never used for encoding
     return "\ufffd" * (error.end - error.start), error.end
 
 
@@ -113,7 +113,7 @@ codecs.register_error(_ONE_MARK_A_BYTE, _mark)
 
 
 def by_key(values: Any, convert: Callable[[Any], Any] | None) -> dict[str, Any]:
-    """A map, which has no order, as JSON has it: sorted."""
+    """Convert a map, sorted as in JSON because protobuf maps have no order."""
     keys = sorted(values, key=text)
     if convert is None:
         return {text(key): values[key] for key in keys}
@@ -121,7 +121,7 @@ def by_key(values: Any, convert: Callable[[Any], Any] | None) -> dict[str, Any]:
 
 
 def number(value: float) -> int | float:
-    """JSON has one kind of number, and Go writes a point only where one is needed."""
+    """Convert a number; Go writes a decimal point in JSON only where it is needed."""
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 
@@ -134,7 +134,7 @@ TREES: dict[str, Callable[[Any], Any]] = {
     "runtime.RawExtension": raw_json,
     "apiextensions/v1.JSON": raw_json,
 }
-"""What JSON has for these messages."""
+"""Converters of messages to JSON values."""
 
 VALUES: dict[str, Callable[[Any], Any]] = {
     **TREES,
@@ -143,4 +143,4 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "resource.Quantity": lambda message: Quantity(text(message.string)),
     "meta/v1.FieldsV1": lambda message: msgspec.Raw(message.Raw),
 }
-"""What models have for these messages."""
+"""Converters of messages to values of models."""

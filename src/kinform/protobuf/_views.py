@@ -1,11 +1,11 @@
-"""A message in; a model that reads from it what is asked of it, when it is asked, out.
+"""Models that read their fields from a message on demand.
 
-Hardly anybody reads more than a few fields. So a part of a read-only object is a view: an instance
-of its model whose fields are read from the message on first touch, each with all that is in it. It
-is equal to the struct that JSON gives; its ``copy()`` is that struct.
+Few readers need more than a few fields. A part of a read-only object is therefore a view: an
+instance of its model whose fields are decoded from the message on first access, each completely. A
+view equals the struct that JSON gives, and its ``copy()`` is that struct.
 
-A view that compiled code made has its message as bytes (``_wire``), and reads from these; it is
-parsed (``_message``) when there is something in it that compiled code leaves alone.
+A view created by compiled code keeps its message as bytes (``_wire``) and reads from them. It is
+parsed (``_message``) if it contains something that compiled code does not support.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kinform.protobuf._values import MALFORMED
 
 @cache
 def view_of(model: type[Model], message: str) -> Read:
-    """What makes a view of such a message, once that is parsed, of a plain model."""
+    """Return a function that creates a view of a parsed message, for a plain model."""
     made_class = view_class(model, message)
-    # Whoever reads the slots of the struct, as an encoder does, would find defaults in them, and
-    # say nothing. With one of them unset, it is told.
+    # Code that reads the slots of the struct, such as an encoder, would silently see defaults. An
+    # unset slot makes it fail instead.
     fields = model_fields(model, message)
     unset = getattr(model, fields[0].attribute).__delete__ if fields else None
 
@@ -44,7 +44,7 @@ def view_of(model: type[Model], message: str) -> Read:
 
 @cache
 def view_class(model: type[Model], message: str) -> Any:
-    """The class of such views."""
+    """Return the class of the views of a message."""
     members: dict[str, Any] = {
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,
@@ -61,14 +61,14 @@ def view_class(model: type[Model], message: str) -> Any:
     }
     metaclass: Any = type(model)
     made = metaclass(model.__name__, (model,), members, dict=True)
-    # What protobuf does not have keeps its default.
+    # Fields that protobuf does not have keep their defaults.
     for field in model_fields(model, message):
         setattr(made, field.attribute, _UnreadField(field, model))
     return made
 
 
 class _UnreadField:
-    """A field that nobody has read from any view yet; whoever is the first has it compiled."""
+    """A field that was not read from any view yet; its reader is compiled on first access."""
 
     __slots__ = ("field", "model")
 
@@ -83,7 +83,7 @@ class _UnreadField:
 
 
 def _view_field(field: ModelField, model: type[Model]) -> Any:
-    """One field of a view: read once, then found before this is asked."""
+    """Create the descriptor of a view's field, which stores the value on first access."""
     if not IS_COMPILED:
         return _parsed_field(field)
     name = field.attribute
@@ -94,7 +94,7 @@ def _view_field(field: ModelField, model: type[Model]) -> Any:
 
 @cache
 def _parsed_field(field: ModelField) -> Any:
-    """The same, for views whose message is parsed, or has to be."""
+    """Create the descriptor for views whose message is, or has to be, parsed."""
     names: Names = {"MALFORMED": MALFORMED, "broken": _broken, "parsed": _parsed}
     name = field.attribute
     text = f"""\
@@ -113,7 +113,7 @@ def get(self, view, owner=None):
 
 
 def _parsed(view: Any) -> Any:
-    """The message of a view that was made without a parser."""
+    """Parse the message of a view that was created by compiled code."""
     known = view.__dict__
     payload, start, end = known["_wire"]
     message = known["_message"] = class_of(view._of).FromString(payload[start:end])
@@ -134,10 +134,10 @@ def _broken(view: Any, name: str, error: Exception) -> DecodeError:
 
 
 def _struct(view: Any) -> Any:
-    """The struct that JSON would have given, of the same lists, dicts and structs.
+    """Return the struct that JSON would give, with the same lists, dicts and structs.
 
     Raises:
-        DecodeError: Something in the message does not decode.
+        DecodeError: A value in the message is malformed.
     """
     model = view._model
     return model(**{name: getattr(view, name) for name in model.__struct_fields__})

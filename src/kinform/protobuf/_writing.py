@@ -1,6 +1,6 @@
-"""A tree as JSON has it in; the bytes of the message that says the same out.
+"""Conversion of JSON trees to protobuf messages.
 
-The inverse of ``_trees``. What the message has no place for cannot be written.
+The inverse of ``_trees``. Fields that the message does not have are skipped.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from kinform.protobuf._messages import FieldType, class_of, fields_by_json
 from kinform.protobuf._values import is_list
 
 _Write = Callable[[Any, Any], None]
-"""A message and a value in; the value put into the message."""
+"""A function that writes a value to a message."""
 
 
 def message_bytes(message: str, tree: Mapping[str, Any]) -> bytes:
-    """The tree as a message.
+    """Encode a tree as a message.
 
     Raises:
-        EncodeError: A value is of another type than the message has; the path is named.
+        EncodeError: A value has the wrong type; the message names its path.
     """
     made = class_of(message)()
     try:
@@ -35,13 +35,13 @@ def message_bytes(message: str, tree: Mapping[str, Any]) -> bytes:
     except _MisfitError as misfit:
         place = ".".join(reversed(misfit.path)) or "the object"
         raise EncodeError(f"{place}: {misfit}") from None
-    # Maps in the order of their keys, as servers write them; but of two keys one of which begins
-    # with the other, the longer comes first.
+    # Maps are sorted by key, as servers write them; but if one key is a prefix of another, the
+    # longer one comes first.
     return bytes(made.SerializeToString(deterministic=True))
 
 
 class _MisfitError(Exception):
-    """Collects the path on its way up."""
+    """Collects the path while it propagates."""
 
     def __init__(self, complaint: str) -> None:
         super().__init__(complaint)
@@ -60,21 +60,21 @@ def _writer(message: str) -> _Write:
 
     def write(made: Any, tree: Any) -> None:
         nonlocal puts
-        if puts is None:  # now, and not before: messages may contain themselves
+        if puts is None:  # created on first use, because messages can contain themselves
             puts = _puts_of(message)
         if not isinstance(tree, (dict, Mapping)):
             raise _MisfitError(f"expected object, got {type(tree).__name__}")
         for name, value in tree.items():
             put = puts.get(name)
             if put is None or value is None:
-                continue  # null is absent; what has no number cannot travel
+                continue  # null is absent; unknown fields are skipped
             try:
                 put(made, value)
             except _MisfitError as misfit:
                 misfit.path.append(name)
                 raise
             except (TypeError, ValueError, AttributeError) as error:
-                # The words of protobuf about types help nobody.
+                # protobuf's own messages about types are not helpful.
                 expected = f"expected {_described(message, name)}"
                 wrong = _MisfitError(expected if isinstance(error, TypeError) else f"{error}")
                 wrong.path.append(name)
@@ -84,7 +84,7 @@ def _writer(message: str) -> _Write:
 
 
 def _puts_of(message: str) -> dict[str, _Write]:
-    """What puts each field of JSON into its place, those of inlined messages into those."""
+    """Return the writer of each JSON field, including fields of inlined messages."""
     return {name: _into(way, _put(field)) for name, (field, way) in fields_by_json(message).items()}
 
 
@@ -96,7 +96,7 @@ def _into(way: tuple[str, ...], put: _Write) -> _Write:
 
 
 def _described(message: str, name: str) -> str:
-    """What a field takes, for a complaint."""
+    """Return the expected type of a field, for errors."""
     field, _ = fields_by_json(message)[name]
     return {"one": "", "list": "a list of ", "map": "a map of "}[field.shape] + field.element
 

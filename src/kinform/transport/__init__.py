@@ -1,4 +1,4 @@
-"""Bytes: requests to a cluster in, body streams out; and how to find and enter the cluster."""
+"""HTTP transport to a cluster: configuration, credentials, requests and response streams."""
 
 from kinform.transport._aiohttp import AiohttpTransport
 from kinform.transport._base import Request, Response, Transport

@@ -1,6 +1,6 @@
-"""Requests in, responses out: with credentials, TLS, proxy and rate limit.
+"""The HTTP transport, with credentials, TLS, proxy and rate limit.
 
-Requests go through aiohttp; streams have connections of their own.
+Requests use aiohttp; streams have their own connections.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _Identity = tuple[Mapping[str, str], "CertificatePair | None"]
 
 
 class AiohttpTransport:
-    """A ``Transport`` to the cluster of ``config``. Belongs to the loop of its first request.
+    """A ``Transport`` to the cluster of ``config``. Bound to the event loop of its first request.
 
-    A 401 makes it refresh the credentials and try once more. Certificates that change on disk
-    count for new connections; running streams keep theirs.
+    A 401 response refreshes the credentials and repeats the request once. Certificates that change
+    on disk are used for new connections; open streams keep theirs.
 
     Args:
-        config: Where the cluster is and who is asking.
+        config: The address of the cluster and the credentials.
         watch_latency: See ``kinform.Client``.
     """
 
@@ -69,9 +69,9 @@ class AiohttpTransport:
         self._common_headers = _common_headers(config)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Weak: a response that its reader forgot must not live as long as we do.
+        # Weak references, so that unclosed responses can be garbage collected.
         self._open: WeakSet[AnyResponse] = WeakSet()
-        # Streams that have no answer yet; closing makes their time run out.
+        # Streams without a response yet; closing the transport expires their timeouts.
         self._opening: set[asyncio.Timeout] = set()
         self._closed = False
 
@@ -121,7 +121,7 @@ class AiohttpTransport:
         return await self._credentials.headers(), await self._credentials.client_certificate()
 
     async def _renewed(self, refused: _Identity) -> bool:
-        """True if there are other credentials than the refused ones by now."""
+        """Report whether the credentials have changed since, or change with a refresh."""
         return await self._identity() != refused or await self._credentials.refresh()
 
     async def _exchange(
@@ -156,14 +156,14 @@ class AiohttpTransport:
     async def _respond(
         self, request: Request, exchange: Exchange, deadline: float | None
     ) -> AnyResponse:
-        # A stream of ours is a GET to the server itself; aiohttp knows proxies and redirects.
+        # Own streams support only direct GET requests; aiohttp supports proxies and redirects.
         if request.is_stream and request.method == "GET" and exchange.proxy is None:
             stream = await self._stream(exchange, deadline)
             if stream.status not in REDIRECTS:
                 return stream
             await stream.close()
-            self._check_open()  # or a session would outlive us
-        # aiohttp is slow to import, and large; who only watches has no need of it.
+            self._check_open()  # otherwise the new session would never be closed
+        # Imported lazily: aiohttp is large and slow to import, and watches do not need it.
         from kinform.transport._aiohttp_response import AiohttpResponse
         from kinform.transport._aiohttp_session import new_session, open_exchange
 
@@ -202,20 +202,20 @@ class AiohttpTransport:
             raise StateError(f"the transport to {self._config.name} is closed")
 
     def _url(self, request: Request) -> str:
-        # '%' stays: a caller may have escaped what only it knows to be part of a name.
+        # '%' is kept, because only the caller knows which characters of a name it has escaped.
         url = self._config.server + quote(request.path, safe="/%:@!$&'()*+,;=~")
         return f"{url}?{urlencode(request.query, quote_via=quote)}" if request.query else url
 
     def _headers(self, request: Request, credentials: Mapping[str, str]) -> list[tuple[str, str]]:
-        """The caller's own headers win over ours of the same name.
+        """Return all headers; those of the request override the transport's.
 
         Raises:
-            ConfigError: One of them would become several on the wire.
+            ConfigError: A header contains a line break.
         """
         given = {name.lower() for name in request.headers}
         ours = (*self._common_headers, *credentials.items())
         if self._proxy is not None and not self._secure:
-            ours += tuple(self._proxy.headers.items())  # no CONNECT that could carry them
+            ours += tuple(self._proxy.headers.items())  # without CONNECT, the request carries them
         headers = [
             *((name, value) for name, value in ours if name.lower() not in given),
             *request.headers.items(),
@@ -232,12 +232,12 @@ def _check_header(name: str, value: str) -> None:
     if not _HEADER_NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of a header")
     if _CONTROL.search(value) or _has_surrogates(value):
-        # Never the value: it may be a token.
+        # The message omits the value, which may be a token.
         raise ConfigError(f"the value of the header {name} holds a line break or control character")
 
 
 def _has_surrogates(value: str) -> bool:
-    # A pattern that takes long to compile, which ASCII never needs.
+    # ASCII never needs the pattern, which is slow to compile.
     return not value.isascii() and re.search(r"[\ud800-\udfff]", value) is not None
 
 

@@ -1,4 +1,4 @@
-"""An error of aiohttp in, a ``TransportError`` that says what to do out."""
+"""Conversion of aiohttp errors to ``TransportError``, with a remedy."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from kinform.transport._connection_errors import (
     unknown_host,
 )
 
-# Whatever aiohttp lets out when an exchange fails; RuntimeError is its "Connection closed."
+# All errors of a failed aiohttp request; RuntimeError is its "Connection closed."
 EXCHANGE_ERRORS = (aiohttp.ClientError, *CONNECTION_ERRORS, RuntimeError)
 
 
 def translated(error: BaseException, *, action: str, note: str = "") -> TransportError:
-    """The error to raise instead. ``action`` is what failed, such as ``GET https://…``."""
+    """Return the error to raise. ``action`` is the failed request, such as ``GET https://…``."""
     if isinstance(error, aiohttp.ClientResponseError):
         _forget_headers(error)
     return TransportError(f"{action}: {_explained(error)}{note}")
 
 
 def _forget_headers(error: aiohttp.ClientResponseError) -> None:
-    """The cause stays, but its repr shows the request's headers, and so the token."""
+    """Remove the request headers from the cause, because its repr would show the token."""
     info = error.request_info
     bare = aiohttp.RequestInfo(
         info.url, info.method, CIMultiDictProxy(CIMultiDict()), info.real_url

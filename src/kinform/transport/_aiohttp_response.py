@@ -1,4 +1,4 @@
-"""An aiohttp response in, decoded body bytes out; every failure is a ``TransportError``."""
+"""Responses received through aiohttp; all failures are raised as ``TransportError``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AiohttpResponse(ResponseBody):
-    """One answer. Its body can be read once, by ``read`` or by ``chunks``."""
+    """A response. Its body can be read once, by ``read`` or by ``chunks``."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class AiohttpResponse(ResponseBody):
         self._response = response
         self._on_close = on_close
         self._closed = False
-        connection = response.connection  # None if the whole body came with the head
+        connection = response.connection  # None if the complete body came with the headers
         self._protocol = connection.protocol if connection is not None else None
         self._lost = self._protocol.closed if self._protocol is not None else None
         transport = connection.transport if connection is not None else None
@@ -64,22 +64,22 @@ class AiohttpResponse(ResponseBody):
                 self._pacing.stop()
             if self._lost is not None:
                 self._lost.remove_done_callback(self._end_reading)
-                # The connection may live on for others and end in an error that is nobody's;
-                # one look at it, however many responses it carried, keeps asyncio quiet.
+                # The connection may be reused and later fail with an error that is never retrieved;
+                # a single callback per connection retrieves it, so that asyncio does not log it.
                 self._lost.remove_done_callback(_take_notice)
                 self._lost.add_done_callback(_take_notice)
             if self._protocol is not None and not self._response.content.is_eof():
-                # Nobody wants the rest. A polite TLS goodbye would outlive the loop that says it.
+                # The rest is not needed, and a TLS shutdown could outlive the event loop.
                 self._protocol.abort()
-            # After the end of the body the connection is back in the pool already, and this does
-            # nothing to it; before, it drops the connection and wakes whoever is reading.
+            # After the end of the body the connection is already back in the pool, and this has no
+            # effect on it; before, it closes the connection and wakes the reader.
             self._response.close()
             self._on_close(self)
 
     def _end_reading(self, lost: asyncio.Future[None]) -> None:
-        """The connection is gone. Wake the reader, for aiohttp does not do so in every case.
+        """Wake the reader after the connection is lost, which aiohttp does not always do.
 
-        After a malformed chunk it closes the socket and leaves the body waiting for ever.
+        After a malformed chunk it closes the socket and leaves the body waiting forever.
         """
         reason = None if lost.cancelled() else lost.exception()
         content = self._response.content

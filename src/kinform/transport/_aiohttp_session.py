@@ -1,4 +1,4 @@
-"""One prepared request in, one open response out: all that touches an aiohttp session."""
+"""The aiohttp session: connection pool, redirects and safe retries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
 from kinform.transport._exchange import REDIRECTS, Exchange
 from kinform.transport._sockets import CONNECT_TIMEOUT, new_socket
 
-# Long enough for bursts of requests, shorter than what servers and load balancers allow.
+# Long enough for bursts of requests, shorter than the timeouts of servers and load balancers.
 _KEEPALIVE = 30.0
-# How much may wait in memory before the server is slowed down, per stream.
+# The maximum buffered data per stream before the server is slowed down.
 _READ_BUFFER = 512 * 1024
 # Warning headers and cookies of gateways can be long.
 _HEADER_LIMIT = 64 * 1024
@@ -26,7 +26,7 @@ _REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 def new_session() -> aiohttp.ClientSession:
-    """A session without limits, cookies or hidden decoding. Needs a running loop."""
+    """Create a session without limits, cookies or implicit decoding. Requires a running loop."""
     tracing = aiohttp.TraceConfig()
     tracing.on_connection_reuseconn.append(_note_reuse)
     return aiohttp.ClientSession(
@@ -50,10 +50,12 @@ def new_session() -> aiohttp.ClientSession:
 async def open_exchange(
     session: aiohttp.ClientSession, exchange: Exchange
 ) -> aiohttp.ClientResponse:
-    """The response once its headers are in, after redirects within the same server.
+    """Send a request and return the response once its headers have arrived.
+
+    Follows redirects within the same server.
 
     Raises:
-        TransportError: No answer came.
+        TransportError: There was no response.
     """
     url = URL(exchange.url, encoded=True)
     try:
@@ -76,7 +78,7 @@ async def open_exchange(
 async def _send_once(
     session: aiohttp.ClientSession, exchange: Exchange, url: URL
 ) -> aiohttp.ClientResponse:
-    """Send; and again if a connection from the pool turns out to be dead and repeating is safe."""
+    """Send a request; retry it if a pooled connection was dead and the request is repeatable."""
     while True:
         connection = SimpleNamespace(reused=False)
         try:
@@ -98,7 +100,7 @@ async def _send_once(
 
 
 class _ConnectionDropped(aiohttp.ClientError):
-    """The connection was there, and went before the answer came."""
+    """The connection was lost before the response arrived."""
 
 
 _UNCERTAIN = "; the request may or may not have been carried out"
@@ -107,7 +109,7 @@ _UNCERTAIN = "; the request may or may not have been carried out"
 async def _without_silent_retry(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """Keep aiohttp from repeating a request on its own: it would repeat a PUT or DELETE too."""
+    """Keep aiohttp from retrying requests by itself: it would also repeat a PUT or DELETE."""
     try:
         return await handler(request)
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
@@ -121,7 +123,7 @@ async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: o
 
 
 def _redirect(exchange: Exchange, response: aiohttp.ClientResponse) -> URL | None:
-    """Where to go on. Never to another server: that one must not see our credentials."""
+    """Return the redirect target. Other servers are refused: they must not see the credentials."""
     location = response.headers.get("Location")
     if response.status not in REDIRECTS or exchange.method not in _REPEATABLE or not location:
         return None

@@ -1,4 +1,4 @@
-"""The seam between verbs and bytes: a request in, a response whose body is a stream out."""
+"""The transport interface: requests, responses and streamed bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kinform.transport._redacted import Redacted
 
 
 class Request(Redacted, frozen=True):
-    """One HTTP request, relative to the cluster's address. The transport adds the credentials."""
+    """An HTTP request, relative to the cluster's address. The transport adds the credentials."""
 
     shown: ClassVar = ("method", "path", "query", "headers", "total_timeout", "is_stream")
 
@@ -21,15 +21,15 @@ class Request(Redacted, frozen=True):
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes | None = None
     total_timeout: float | None = None
-    """Seconds for the whole exchange; ``None`` leaves it open, as a watch must."""
+    """Seconds for the request with its complete response; ``None`` for no limit, as in a watch."""
     is_stream: bool = False
-    """The answer goes on for long and is worth a connection of its own: a watch."""
+    """Whether the response is a long stream, such as a watch, that has its own connection."""
 
 
 class Response(Protocol):
-    """An answer whose headers are in and whose body is still on the wire.
+    """A response whose headers have arrived and whose body is still being received.
 
-    Bodies come out as the server meant them: content encodings are undone here.
+    The transport decodes the content encoding of the body.
     """
 
     @property
@@ -37,47 +37,47 @@ class Response(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Response headers; look-ups ignore case."""
+        """Response headers, with case-insensitive lookup."""
         ...
 
     async def read(self, limit: int | None = None) -> bytes:
-        """The whole body.
+        """Return the complete body.
 
         Raises:
-            ResponseTooLargeError: It is larger than ``limit`` bytes.
-            TransportError: It broke off, timed out, or is not the encoding it claims.
+            ResponseTooLargeError: The body is larger than ``limit`` bytes.
+            TransportError: The body is incomplete, timed out, or does not match its encoding.
         """
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, in pieces of any size. Raises TransportError if it breaks off."""
+        """Iterate over the body as it arrives. Raises TransportError if it is incomplete."""
         ...
 
     async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        """Call ``into`` with each piece as it arrives, until it returns true.
+        """Call ``into`` with each piece of the body as it arrives, until it returns true.
 
-        Returns false at the end of the body; before that, whoever calls it again gets the rest.
-        Raises TransportError if it breaks off, and whatever ``into`` raises.
+        Returns false at the end of the body; otherwise another call continues with the rest. Raises
+        TransportError if the body is incomplete, and any exception of ``into``.
         """
         ...
 
     async def close(self) -> None:
-        """Give the connection back, or drop it if the body was not read to its end. Idempotent."""
+        """Release the connection, or close it if the body was not read completely. Idempotent."""
         ...
 
 
 class Transport(Protocol):
-    """Carries requests to one cluster. Safe for any number of concurrent requests."""
+    """Sends requests to one cluster. Supports any number of concurrent requests."""
 
     async def send(self, request: Request) -> Response:
-        """The response once its headers are in, whatever its status.
+        """Send a request and return the response, of any status, once its headers have arrived.
 
         Raises:
-            TransportError: No answer came. Other requests are unaffected.
-            ConfigError: The credentials cannot be had.
+            TransportError: There was no response. Other requests are unaffected.
+            ConfigError: The credentials are not available.
         """
         ...
 
     async def close(self) -> None:
-        """Drop all connections. Idempotent."""
+        """Close all connections. Idempotent."""
         ...

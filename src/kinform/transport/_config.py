@@ -1,4 +1,4 @@
-"""A kubeconfig, a pod's service account or plain options in, all about one cluster out."""
+"""The configuration of a cluster connection, from a kubeconfig, a service account or options."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ def default_user_agent() -> str:
 
 
 class ClusterConfig(Redacted, frozen=True, kw_only=True):
-    """How to reach one cluster, and as whom. Immutable; ``msgspec.structs.replace`` makes variants.
+    """The address of a cluster and the credentials. Immutable; see ``msgspec.structs.replace``.
 
-    Its repr shows no private material.
+    The repr shows no secrets.
 
     Raises:
-        ConfigError: An option is wrong; names it.
+        ConfigError: An option is invalid; the message names it.
     """
 
     server: str
-    """``https://host:port``, with a path if the API lives below one."""
+    """``https://host:port``, with a path if the API has one."""
     certificate_authority: PemSource | None = None
-    """Whom to trust: a path (read again when it changes) or PEM as bytes; else the system's."""
+    """CA certificates: a path (reloaded on change) or PEM bytes; by default those of the system."""
     insecure_skip_tls_verify: bool = False
     tls_server_name: str | None = None
-    """The name to expect in the server's certificate, if not the host's."""
+    """The expected name in the server's certificate, if it is not the host name."""
     proxy_url: str | None = None
-    """An HTTP proxy; without one, ``HTTPS_PROXY`` and ``NO_PROXY`` count."""
+    """The URL of an HTTP proxy; by default ``HTTPS_PROXY`` and ``NO_PROXY`` apply."""
     credentials: Credentials = msgspec.field(default_factory=Anonymous)
     impersonation: Impersonation | None = None
     namespace: str = "default"
     compression: bool = False
-    """Ask for gzip. Worth it over slow links only: it costs both sides time."""
+    """Request gzip responses. Useful only for slow networks, because it costs CPU on both sides."""
     qps: float | None = None
-    """Requests per second on average; ``None`` for no limit."""
+    """The average number of requests per second; ``None`` for no limit."""
     burst: int = 10
-    """Requests at once, when ``qps`` is set."""
+    """The maximum number of requests at once, if ``qps`` is set."""
     user_agent: str = msgspec.field(default_factory=default_user_agent)
     name: str = ""
-    """What errors call this configuration."""
+    """The name of this configuration in errors."""
 
     def __post_init__(self) -> None:
         server = self.server.strip().rstrip("/")
@@ -77,19 +77,19 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
 
     @property
     def accept_encoding(self) -> str:
-        """What to ask of the server: ``gzip`` or ``identity``."""
+        """The ``Accept-Encoding`` header: ``gzip`` or ``identity``."""
         return "gzip" if self.compression else "identity"
 
     @classmethod
     def from_kubeconfig(
         cls, path: str | os.PathLike[str] | None = None, context: str | None = None
     ) -> ClusterConfig:
-        """A context of a kubeconfig, by default the current one.
+        """Load a context of a kubeconfig, by default the current one.
 
-        Without a path: the files of ``KUBECONFIG`` merged, else ``~/.kube/config``.
+        Without a path, the files of ``KUBECONFIG`` are merged, or else ``~/.kube/config`` is read.
 
         Raises:
-            ConfigError: Names file, entry and field.
+            ConfigError: The configuration is invalid; the message names file, entry and field.
         """
         from kinform.transport._kubeconfig import load_kubeconfig, resolve
 
@@ -99,10 +99,10 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
     def in_cluster(
         cls, *, folder: str | os.PathLike[str] = _SERVICE_ACCOUNT_FOLDER
     ) -> ClusterConfig:
-        """The service account of the pod that this runs in. Token and CA may rotate.
+        """Use the service account of the pod that the program runs in. Token and CA may rotate.
 
         Raises:
-            ConfigError: This is not a pod, or it has no service account token.
+            ConfigError: The program does not run in a pod, or the pod has no service account token.
         """
         from kinform.transport._in_cluster import in_cluster_config
 
@@ -110,10 +110,10 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
 
     @classmethod
     def from_env(cls, *, folder: str | os.PathLike[str] = _SERVICE_ACCOUNT_FOLDER) -> ClusterConfig:
-        """Inside a pod its service account, elsewhere the kubeconfig's current context.
+        """Use the service account inside a pod, or else the current context of the kubeconfig.
 
         Raises:
-            ConfigError: Neither is there; says what was tried.
+            ConfigError: Neither exists; the message says what was tried.
         """
         from kinform.transport._in_cluster import missing_in_cluster
 

@@ -1,4 +1,4 @@
-"""An error of a socket or of TLS in, a ``TransportError`` that says what to do out."""
+"""Conversion of socket and TLS errors to ``TransportError``, with a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kinform.errors import TransportError
 from kinform.transport._tls import reason_of
 
 CONNECTION_ERRORS = (OSError, TimeoutError, ssl.SSLError)
-"""What a connection fails with."""
+"""The exceptions of a failed connection."""
 
 # OpenSSL's X509_V_ERR_* codes.
 _CERTIFICATE_HINTS = {
@@ -29,12 +29,12 @@ TOO_SLOW = "no connection came about in time; is a firewall in between?"
 
 
 def lost(error: BaseException, *, action: str) -> TransportError:
-    """The error to raise for a connection that broke. ``action`` is what failed."""
+    """Return the error to raise for a lost connection. ``action`` is the failed request."""
     return TransportError(f"{action}: {explained(error)}")
 
 
 def not_connected(error: BaseException, *, action: str, host: str, port: int) -> TransportError:
-    """The error to raise if there is no connection for a stream."""
+    """Return the error to raise if a stream cannot connect."""
     if isinstance(error, ssl.SSLError):
         reason = explained(error)
     elif isinstance(error, (socket.gaierror, UnicodeError)):
@@ -88,5 +88,5 @@ def system_says(error: OSError) -> str:
     if error.errno == errno.ETIMEDOUT:
         return "the other side does not respond any more"
     if isinstance(error, ConnectionResetError) and not error.args:
-        return "the server closed the connection"  # asyncio says no more of a TLS handshake
+        return "the server closed the connection"  # asyncio gives no details for a TLS handshake
     return error.strerror or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Tokens, passwords and certificates in; headers and client certificates out. Never shown."""
+"""Credentials: tokens, passwords and client certificates. Secrets never appear in a repr."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from kinform.transport._pem import CertificatePair, PemReader, PemSource
 
 logger = logging.getLogger("kinform.transport")
 
-# Kubelets replace projected tokens well before they expire; a minute is what client-go allows.
+# Kubelets replace projected tokens well before they expire; client-go also uses a minute.
 _TOKEN_FILE_PERIOD = 60.0
 
 
 class Credentials(Protocol):
-    """Says who is asking. May be shared by any number of clients, also on different loops."""
+    """Authenticates requests. May be shared by any number of clients, also on different loops."""
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers to add to a request now.
+        """Return the headers to add to a request.
 
         Raises:
-            ConfigError: The credentials cannot be had.
+            ConfigError: The credentials are not available.
         """
         ...
 
     async def client_certificate(self) -> CertificatePair | None:
-        """The certificate to show in new TLS handshakes, if any.
+        """Return the client certificate for new TLS connections, if any.
 
         Raises:
-            ConfigError: The credentials cannot be had.
+            ConfigError: The credentials are not available.
         """
         ...
 
     async def refresh(self) -> bool:
-        """Get new credentials, as the server has refused these. True if they are different now.
+        """Renew credentials that the server rejected. Returns true if they have changed.
 
         Raises:
-            ConfigError: The credentials cannot be had.
+            ConfigError: The credentials are not available.
         """
         ...
 
 
 class Anonymous:
-    """Nobody in particular."""
+    """No credentials."""
 
     async def headers(self) -> Mapping[str, str]:
         return {}
@@ -77,9 +77,9 @@ class StaticToken(Anonymous):
 
 
 class TokenFile(Anonymous):
-    """A bearer token kept in a file that somebody else renews.
+    """A bearer token in a file that another program renews.
 
-    Read again after a minute and when the server refuses the token. While the file cannot be
+    The file is read again after a minute and when the server rejects the token. While it cannot be
     read, the last token stays in use.
     """
 
@@ -90,7 +90,7 @@ class TokenFile(Anonymous):
 
     async def headers(self) -> Mapping[str, str]:
         now = asyncio.get_running_loop().time()
-        # A clock behind the last reading belongs to another loop: read again.
+        # A time before the last read comes from the clock of another loop: read again.
         if self._headers is None or not 0 <= now - self._read_at < _TOKEN_FILE_PERIOD:
             self._headers = self._read()
             self._read_at = now
@@ -153,7 +153,7 @@ class ClientCertificate(Anonymous):
         return CertificatePair(self._certificate.read(), self._key.read())
 
     async def refresh(self) -> bool:
-        # The files are looked at before every request; there is nothing newer to be had.
+        # The files are checked before every request, so they cannot be newer.
         return False
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class ClientCertificate(Anonymous):
 
 
 class CombinedCredentials:
-    """Several at once: the first to give headers gives them all, likewise the certificate."""
+    """Several credentials: headers and certificate come from the first one that has them."""
 
     def __init__(self, *parts: Credentials) -> None:
         self._parts = parts
@@ -189,10 +189,10 @@ class CombinedCredentials:
 
 
 def bearer(token: str, *, origin: str) -> Mapping[str, str]:
-    """The header for a token, without the white space that files bring along.
+    """Return the header for a token, stripped of the white space that files may add.
 
     Raises:
-        ConfigError: It cannot be a token. The message does not show it.
+        ConfigError: The token is invalid. The message does not show it.
     """
     token = token.strip()
     if not token:

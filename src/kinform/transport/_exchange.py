@@ -1,4 +1,4 @@
-"""A request as it goes out: everything about it is decided."""
+"""A fully prepared HTTP request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """What to send, where to, and how."""
+    """The request to send, its URL and the connection settings."""
 
     method: str
     url: str

@@ -1,4 +1,4 @@
-"""What an exec plugin printed in, a token or a client certificate with its expiry out."""
+"""Parsing of the output of exec credential plugins."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k
 
 
 class ExecCredential(Redacted, frozen=True):
-    """The ``status`` of one answer. Only its expiry is ever shown."""
+    """The ``status`` of an ExecCredential. The repr shows only its expiry."""
 
     shown: ClassVar = ("expires_at",)
 
     headers: Mapping[str, str]
     certificate: CertificatePair | None
     expires_at: float | None
-    """Seconds since the epoch; ``None`` if the plugin did not say."""
+    """Seconds since the epoch; ``None`` if the plugin gave no expiry."""
 
 
 def parse_exec_credential(output: bytes, *, api_version: str, plugin: str) -> ExecCredential:
-    """Read an ``ExecCredential``.
+    """Parse an ``ExecCredential``.
 
     Raises:
-        ConfigError: It is not one. The message says why, and never shows what was printed.
+        ConfigError: The output is invalid. The message says why, and never shows the output.
     """
     import json
 
     try:
         answer = json.loads(output)
     except (ValueError, RecursionError):
-        # Without its cause on purpose: that one holds the document, which may hold a secret.
+        # The cause is omitted on purpose: it contains the output, which may contain a secret.
         reason = "nothing" if not output.strip() else "something that is not JSON"
         raise _rubbish(plugin, f"printed {reason} on stdout, not an ExecCredential") from None
     if not isinstance(answer, dict):

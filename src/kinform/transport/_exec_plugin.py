@@ -1,4 +1,4 @@
-"""A command in, credentials out: runs a client-go credential plugin, and again when they expire."""
+"""Credentials from a client-go credential plugin, which runs again when they expire."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ logger = logging.getLogger("kinform.transport")
 
 INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 
-_EXPIRY_MARGIN = 10.0  # a request under way should not outlive its token
+_EXPIRY_MARGIN = 10.0  # a request should not outlive its token
 _OUTPUT_LIMIT = 1024 * 1024
 _STDERR_LINES = 5
 _STDERR_CHARACTERS = 1000
-# A plugin may ask another cluster for help, and that one its own plugin; more is a circle.
+# A plugin may use another cluster, which may have its own plugin; more levels are a cycle.
 _DEPTH_VARIABLE = "KINFORM_EXEC_DEPTH"
 _DEPTH_LIMIT = 4
 
 
 class ExecPlugin:
-    """Runs ``command`` for a token or a client certificate, and keeps it until it expires.
+    """Runs ``command`` to get a token or a client certificate, and keeps it until it expires.
 
-    Concurrent callers share one run. ``cluster`` is told to the plugin if given
+    Concurrent callers share one run. ``cluster`` is passed to the plugin if given
     (``provideClusterInfo``). A plugin that takes longer than ``timeout`` seconds is killed.
     """
 
@@ -114,10 +114,10 @@ class ExecPlugin:
     async def _execute(
         self, environment: Mapping[str, str], interactive: bool, stdout: BinaryIO, stderr: BinaryIO
     ) -> int:
-        """Run to the end, and return the exit code.
+        """Run the plugin and return its exit code.
 
-        Output goes to files, not pipes: a helper that the plugin leaves behind in the background
-        would keep a pipe open, and us waiting.
+        Output goes to files instead of pipes: a background process that the plugin leaves behind
+        would keep a pipe open.
         """
         try:
             process = await asyncio.create_subprocess_exec(
@@ -127,7 +127,7 @@ class ExecPlugin:
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=None if interactive else stderr,
-                # Its own group lets us end its children too; but only ours may use the terminal.
+                # A new session allows killing the plugin's children, but has no terminal.
                 start_new_session=not interactive,
             )
         except (OSError, ValueError) as error:
@@ -199,7 +199,7 @@ class ExecPlugin:
         return f"{self._name} {how}{_quoted(stderr)}"
 
     def __repr__(self) -> str:
-        # Arguments and environment may hold secrets.
+        # Arguments and environment may contain secrets.
         return f"ExecPlugin({self._command!r})"
 
 

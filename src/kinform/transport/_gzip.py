@@ -1,4 +1,4 @@
-"""Encoded body bytes in, cut anywhere; decoded pieces out: gzip, deflate, identity."""
+"""Incremental decoding of content encodings: gzip, deflate and identity."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kinform.errors import TransportError
 if TYPE_CHECKING:
     from zlib import _Decompress
 
-# The most that one step may inflate to, so that a bomb meets its reader's limit piece by piece.
+# The maximum output of a step, so that the reader's size limit stops a decompression bomb.
 _PIECE = 256 * 1024
-# zlib copies what lies behind the end of a member. Servers end a member at every flush, so one
-# read can hold thousands; small windows keep that copying linear.
+# zlib copies the data after the end of a member. Servers end a member at every flush, so one read
+# can contain thousands; a small window keeps the copying linear.
 _WINDOW = 8 * 1024
 
 _GZIP_FORMAT = 31
@@ -23,30 +23,30 @@ _RAW_FORMAT = -15
 
 
 class ContentDecoder(Protocol):
-    """Undoes one content encoding, as the bytes come."""
+    """Decodes a content encoding incrementally."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What can be decoded so far, in pieces of bounded size; never an empty piece.
+        """Return the decoded data so far, in non-empty pieces of bounded size.
 
         Raises:
-            TransportError: The bytes are not in the encoding that was declared.
+            TransportError: The data does not match the declared encoding.
         """
         ...
 
     def finish(self) -> None:
-        """Say that the body is over.
+        """Signal the end of the body.
 
         Raises:
-            TransportError: It is over too early: the encoding has an end, and it did not come.
+            TransportError: The encoded data is incomplete.
         """
         ...
 
 
 def decoder_for(content_encoding: str | None, *, action: str) -> ContentDecoder:
-    """The decoder for a ``Content-Encoding`` header. Errors start with ``action``.
+    """Return the decoder for a ``Content-Encoding`` header. Errors start with ``action``.
 
     Raises:
-        TransportError: It is an encoding that nobody asked for.
+        TransportError: The encoding was not requested.
     """
     encoding = (content_encoding or "").strip().lower()
     if encoding in ("", "identity"):
@@ -73,7 +73,7 @@ class IdentityDecoder:
 
 
 class InflatingDecoder:
-    """Inflates gzip (any number of members) or deflate (with or without its header)."""
+    """Decodes gzip (any number of members) or deflate (with or without its header)."""
 
     def __init__(self, encoding: str, *, action: str) -> None:
         self._action = action
@@ -121,7 +121,7 @@ class InflatingDecoder:
             elif len(output) < _PIECE:
                 return
             else:
-                # A full step may hold back output even when it has eaten all input.
+                # A full step may hold back output even after consuming all input.
                 window = self._member.unconsumed_tail
 
     def _format_of(self, window: bytes) -> int:
@@ -129,7 +129,7 @@ class InflatingDecoder:
             return _GZIP_FORMAT
         if self._ended_members:
             raise TransportError(f"{self._action}: rubbish follows the end of the deflate body")
-        # RFC 9110 means zlib's format, but some servers send it bare. A zlib stream starts with
-        # method 8 and a window of at most 32 KiB; no sane bare stream does.
+        # RFC 9110 requires the zlib format, but some servers send raw deflate. A zlib stream starts
+        # with method 8 and a window of at most 32 KiB, which practically no raw stream does.
         first = window[0]
         return _ZLIB_FORMAT if first & 0x0F == 8 and first >> 4 <= 7 else _RAW_FORMAT

@@ -1,8 +1,7 @@
-"""The bytes of one HTTP answer in, cut anywhere; its head, and then its body, out.
+"""An incremental parser of HTTP/1.1 responses.
 
-Only what a stream of a server needs: HTTP/1.1 answers with a chunked body, one of known length,
-or one that ends with the connection. Strict: what could be read in two ways is refused, at the
-first byte that is wrong.
+It supports the responses of streams: a chunked body, a body of known length, or one that ends with
+the connection. It is strict: ambiguous input is rejected at the first invalid byte.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _HTTP = b"HTTP/1."
 _STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: [^\r\n\0]*)?")
 _HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
-# Longer ones are no lengths of anything, and costly to read as numbers.
+# Longer numbers are never valid lengths, and are slow to parse.
 _LENGTH = re.compile(r"[0-9]{1,18}")
 
-# Before each chunk stands its size, in hex; before all but the first, also the end of the last
-# one. What follows a semicolon is nobody's business. The second of each pair is the beginning of
-# such a line, as much of it as may have come.
+# The size of a chunk in hex, preceded by the end of the previous chunk except for the first one.
+# Extensions after a semicolon are ignored. The second pattern of each pair matches an incomplete
+# line.
 _SIZE = rb"([0-9A-Fa-f]{1,16})[ \t]{0,16}(?:;[^\r\n]{0,4096})?"
 _FIRST_SIZE = re.compile(_SIZE + rb"\r\n"), re.compile(rb"(?:%b\r?)?" % _SIZE)
 _NEXT_SIZE = re.compile(rb"\r\n" + _SIZE + rb"\r\n"), re.compile(rb"\r?|\r\n(?:%b\r?)?" % _SIZE)
@@ -37,23 +36,23 @@ _LONGEST_TRAILER_LINE = 4096
 
 
 class MalformedAnswerError(Exception):
-    """What came is not HTTP. Never leaves the transport: its text does, in a TransportError."""
+    """The response is not valid HTTP. Converted to a TransportError with the same text."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Status and headers of an answer."""
+    """Status and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
 
 
 def read_head(data: bytearray, end: int) -> tuple[Head | None, int]:
-    """The head at the start of ``data[:end]``, if it is all there, and how far it could be read.
+    """Parse the head at the start of ``data[:end]``; return it, if complete, and the new position.
 
-    Interim answers are passed over: the real one follows.
+    Informational (1xx) responses are skipped.
 
     Raises:
-        MalformedAnswerError: It is no head.
+        MalformedAnswerError: The data is not a valid head.
     """
     start = 0
     while start < end:
@@ -72,7 +71,7 @@ def read_head(data: bytearray, end: int) -> tuple[Head | None, int]:
 
 
 def _check_beginning(data: bytearray, start: int, end: int) -> None:
-    """Tell a server that speaks something else before its silence does."""
+    """Detect other protocols early, without waiting for a complete head."""
     begun = bytes(data[start : min(end, start + len(_HTTP))])
     if not _HTTP.startswith(begun):
         raise MalformedAnswerError(f"it begins {bytes(data[start:end][:60])!r}")
@@ -102,15 +101,15 @@ def _text(value: bytes) -> str:
 
 
 class Body:
-    """Undoes the framing of a body. ``is_over`` tells that the last byte of it was taken.
+    """Decodes the framing of a body. ``is_over`` is set after its last byte.
 
     Raises:
-        MalformedAnswerError: The head does not say where the body ends, or says it twice.
+        MalformedAnswerError: The end of the body is undefined or ambiguous.
     """
 
     def __init__(self, head: Head) -> None:
         self.is_over = head.status in _BODYLESS
-        self._left: int | None = None  # bytes until the next frame; None if there are no frames
+        self._left: int | None = None  # bytes until the next frame; None without frames
         self._is_chunked = _is_chunked(head)
         self._frame = _FIRST_SIZE
         self._in_trailer = False
@@ -121,10 +120,10 @@ class Body:
             self.is_over = self.is_over or not length
 
     def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
-        """What ``data[start:end]`` has of the body, and how far it could be read.
+        """Return the body bytes in ``data[start:end]``, and the new position.
 
         Raises:
-            MalformedAnswerError: The framing is broken.
+            MalformedAnswerError: The framing is invalid.
         """
         if self.is_over:
             return b"", start
@@ -143,7 +142,7 @@ class Body:
             if left < end - start and (
                 left or (self._frame is _NEXT_SIZE and not self._in_trailer)
             ):
-                # As far as it is as usual, which is nearly always to the end.
+                # The fast path, which nearly always reaches the end.
                 piece, start, left, is_all = unchunked(data, start, end, left)
                 pieces.append(piece)
                 if is_all:
@@ -162,13 +161,13 @@ class Body:
         return b"".join(pieces), start
 
     def ended_by_the_connection(self) -> bool:
-        """Whether the body is complete if the connection ends now."""
+        """Report whether the body is complete if the connection ends now."""
         return self.is_over or self._left is None
 
     def _take_framing(self, data: bytearray, start: int, end: int) -> tuple[int, int] | None:
-        """Read the size of a chunk or a line of the trailer; ``None`` to wait for more of it.
+        """Parse a chunk size or a trailer line; return the new position and the size.
 
-        Returns how far it was read, and the size.
+        Returns ``None`` if more data is needed.
         """
         if self._in_trailer:
             after = self._take_trailer(data, start, end)
@@ -191,7 +190,7 @@ class Body:
         return MalformedAnswerError(f"a chunk of its body has the size {line!r}")
 
     def _take_trailer(self, data: bytearray, start: int, end: int) -> int | None:
-        """Pass over one line behind the last chunk; an empty one is the end."""
+        """Skip a trailer line; an empty one ends the body."""
         at = data.find(b"\n", start, end)
         if (end if at < 0 else at) - start > _LONGEST_TRAILER_LINE:
             raise MalformedAnswerError("a line behind its body is too long")
@@ -213,7 +212,7 @@ def _is_chunked(head: Head) -> bool:
 
 
 def _length(head: Head) -> int | None:
-    """Of the body, if it is told beforehand. Said twice is fine if it is the same."""
+    """Return the declared length of the body, if any. Equal duplicates are allowed."""
     told = set(_all(head, "Content-Length"))
     if not told:
         return None
@@ -225,6 +224,6 @@ def _length(head: Head) -> int | None:
 
 
 def _all(head: Head, name: str) -> list[str]:
-    """Each value of a header, be they in one line or in several."""
+    """Return all values of a header, in one line or several."""
     lines = (value for key, value in head.headers.items() if key.lower() == name.lower())
     return [value.strip() for line in lines for value in line.split(",")]

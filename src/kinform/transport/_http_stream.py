@@ -1,8 +1,8 @@
-"""A request in, an answer whose body is a long stream out, over a connection of its own.
+"""A streaming HTTP GET over its own connection.
 
-What a watch brings is most of what an informer ever reads. Read straight into a buffer and
-framed here, it costs a third less CPU than through a general client (benchmarks/run.py --only
-sync): TLS records are not joined, and no object is made for each chunk.
+Watches are most of the traffic of an informer. Reading directly into a buffer and parsing here
+takes a third less CPU than a general HTTP client (benchmarks/run.py --only sync): TLS records are
+not joined, and chunks need no objects.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from kinform.transport._pacing import Pacing
 from kinform.transport._sockets import CONNECT_TIMEOUT, connected_socket
 from kinform.transport._tls_line import TlsLine
 
-# What one read gives at most, and beside it what was left of a frame. Half of it costs 5 % more
-# CPU in a sync of 20 000 pods (benchmarks/run.py --only sync).
+# The maximum size of one read, plus the rest of a frame. Half the size costs 5 % more CPU in a sync
+# of 20 000 pods (benchmarks/run.py --only sync).
 _BUFFER = (512 + 16) * 1024
-# From here on the server has to wait for the reader.
+# Above this size of unread data, reading from the server pauses.
 _HIGH_WATER = 1 << 20
 
 
 class HttpStream(asyncio.BufferedProtocol):
-    """One connection, one answer, one reader, by ``next_piece`` or by ``read_into``.
+    """One connection, one response and one reader, by ``next_piece`` or by ``read_into``.
 
     Attributes:
-        error: What broke it off, if something did.
+        error: The error that ended the stream, if any.
     """
 
     def __init__(self) -> None:
@@ -62,11 +62,11 @@ class HttpStream(asyncio.BufferedProtocol):
     def pace(
         self, connection: socket.socket, bottom: asyncio.BufferedProtocol, *, latency: float = 0.0
     ) -> None:
-        """Let the connection be read in pieces that are worth it.
+        """Enable pacing, which reads the connection in larger pieces.
 
         Args:
             connection: The socket.
-            bottom: Gets what is read of it: this stream, or what decrypts for it.
+            bottom: Receives the data: this stream, or its TLS layer.
             latency: See ``Pacing``.
         """
 
@@ -78,17 +78,17 @@ class HttpStream(asyncio.BufferedProtocol):
             except BlockingIOError:
                 return
             except OSError as error:
-                # It is told once, and the loop has not heard it.
+                # The socket reports the error once, and the loop has not seen it.
                 self._fail(error)
                 self._drop()
                 return
-            if size:  # the loop hears of the end by itself
+            if size:  # the loop detects the end by itself
                 bottom.buffer_updated(size)
 
         self._pacing = Pacing(connection, read_now, latency=latency)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # Never empty: what cannot be digested yet is a few lines of a head or of framing.
+        # Never empty: unparsed data is at most a few lines of a head or of framing.
         return self._view[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -111,7 +111,7 @@ class HttpStream(asyncio.BufferedProtocol):
             return
         self._filled = end - start
         if start < end and start:
-            # A few bytes of framing: body bytes are always taken.
+            # A few bytes of framing: body bytes are always consumed.
             self._data[: end - start] = self._data[start:end]
 
     def eof_received(self) -> bool:
@@ -145,7 +145,7 @@ class HttpStream(asyncio.BufferedProtocol):
             return
         try:
             self._is_enough = self._into(piece)
-        except BaseException as error:  # the reader's own, and the reader's to handle
+        except BaseException as error:  # raised to the reader
             self._refusal = error
         if self._is_enough or self._refusal is not None:
             self._wake()
@@ -175,7 +175,7 @@ class HttpStream(asyncio.BufferedProtocol):
     def _drop(self) -> None:
         if self._pacing is not None:
             self._pacing.stop()
-        # At once: a polite TLS goodbye could outlive the loop that says it.
+        # Abort, because a TLS shutdown could outlive the event loop.
         if self._transport is not None:
             self._transport.abort()
 
@@ -190,7 +190,7 @@ class HttpStream(asyncio.BufferedProtocol):
         self._transport.write(data)
 
     async def head(self) -> Head:
-        """Status and headers. Raises whatever kept them from coming."""
+        """Wait for status and headers. Raises the error that ended the stream."""
         while self._head is None:
             if self.error is not None:
                 raise self.error
@@ -199,9 +199,9 @@ class HttpStream(asyncio.BufferedProtocol):
         return self._head
 
     async def next_piece(self) -> bytes:
-        """What has come of the body since the last time; empty at its end.
+        """Return the body data received since the last call; empty at the end.
 
-        Raises whatever broke it off, once all that came before has been taken.
+        Raises the error that ended the stream, after all data before it was returned.
         """
         while not self._pieces:
             if self.error is not None:
@@ -213,12 +213,12 @@ class HttpStream(asyncio.BufferedProtocol):
         return self._waiting()
 
     async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        """Call ``into`` with what comes of the body, where and when it comes.
+        """Call ``into`` with the body data directly when it is received.
 
-        No task is woken for it, which would take the loop another turn. Returns true when ``into``
-        does, and false at the end of the body.
+        This avoids waking a task, which would take another iteration of the loop. Returns true when
+        ``into`` does, and false at the end of the body.
 
-        Raises whatever ``into`` raises, or broke the body off.
+        Raises any exception of ``into``, or the error that ended the stream.
         """
         while True:
             if self._pieces:
@@ -250,16 +250,16 @@ class HttpStream(asyncio.BufferedProtocol):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
-        """Drop the connection, and let a reader know that it was us. Idempotent."""
+        """Close the connection; a reader gets an error. Idempotent."""
         if self.error is None and (self._pieces or not self._is_over):
-            # Also when all has come: what is thrown away here must not look like the end.
+            # Also if the body is complete: discarded data must not look like a normal end.
             self.error = ConnectionAbortedError("closed while it was being read")
         self._pieces.clear()
         self._wake()
         self._drop()
 
     def close_from_anywhere(self) -> None:
-        """``close``, on any thread."""
+        """Close the connection from any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.close)
 
@@ -273,12 +273,12 @@ async def open_stream(
     server_hostname: str | None,
     latency: float = 0.0,
 ) -> tuple[HttpStream, Head]:
-    """Connect, ask with GET, and return when the head of the answer is in.
+    """Connect, send a GET request, and return once the head of the response has arrived.
 
-    ``latency`` is how long what comes may lie in the socket for the sake of more.
+    ``latency`` is how long data may wait in the socket to be read with later data.
 
     Raises:
-        TransportError: No answer came.
+        TransportError: There was no response.
     """
     parts = urlsplit(url)
     stream = await _connect(parts, context, server_hostname, action=action, latency=latency)
@@ -293,7 +293,7 @@ async def open_stream(
 
 
 def broken(error: BaseException, *, action: str) -> TransportError:
-    """The error to raise for one of a stream's."""
+    """Return the error to raise for an error of a stream."""
     if isinstance(error, MalformedAnswerError):
         return TransportError(f"{action}: the answer is not HTTP: {error}")
     return lost(error, action=action)
@@ -332,9 +332,9 @@ def _tls_line(
     stream: HttpStream, context: ssl.SSLContext, server_hostname: str, *, action: str
 ) -> TlsLine:
     try:
-        # No certificate is for a name with the dot at its end that keeps resolvers local.
+        # Certificates contain names without the trailing dot of an absolute host name.
         return TlsLine(stream, context, server_hostname.rstrip("."))
-    except ValueError as error:  # a UnicodeError is one
+    except ValueError as error:  # includes UnicodeError
         raise TransportError(
             f"{action}: {server_hostname!r} cannot be the name of a server; "
             "check its address, or tls-server-name"

@@ -1,4 +1,4 @@
-"""Whom to act as in, ``Impersonate-*`` headers out."""
+"""User impersonation through ``Impersonate-*`` headers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 
 from kinform.errors import ConfigError
 
-# What RFC 9110 allows in a header name, without the '%' that the escape itself uses.
+# The characters that RFC 9110 allows in a header name, except the escape character '%'.
 _PLAIN = frozenset((ascii_letters + digits + "!#$&'*+-.^_`|~").encode())
 
 
 class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
-    """Act as somebody else, if the server's RBAC lets us."""
+    """The user, groups and extra values to impersonate, if the server's RBAC permits it."""
 
     user: str
     uid: str = ""
@@ -38,7 +38,7 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
                 raise ConfigError(f"the value for {name} holds a line break or control character")
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Names may come more than once: a header per group and per extra value."""
+        """Return the headers. Names may repeat: there is one header per group and extra value."""
         found = [("Impersonate-User", self.user)]
         if self.uid:
             found.append(("Impersonate-Uid", self.uid))
@@ -52,5 +52,5 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _escape(name: str) -> str:
-    """Percent-encode what a header name cannot hold, as the server decodes it."""
+    """Percent-encode characters that a header name cannot contain; the server decodes them."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in name.encode())

@@ -1,4 +1,4 @@
-"""A pod's environment and its mounted service account in, a ``ClusterConfig`` out."""
+"""The configuration from a pod's environment and its service account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("kinform.transport")
 def missing_in_cluster(
     folder: str | os.PathLike[str], environment: Mapping[str, str]
 ) -> str | None:
-    """Why this is not a pod with a service account, or ``None`` if it is one."""
+    """Return why this is not a pod with a service account, or ``None`` if it is one."""
     for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         if not environment.get(name):
             return f"{name} is not set"
@@ -28,10 +28,10 @@ def missing_in_cluster(
 def in_cluster_config(
     folder: str | os.PathLike[str], environment: Mapping[str, str]
 ) -> ClusterConfig:
-    """The configuration that the kubelet gives every pod.
+    """Return the configuration that the kubelet provides to every pod.
 
     Raises:
-        ConfigError: Something of it is missing; names it.
+        ConfigError: A file or variable is missing; the message names it.
     """
     missing = missing_in_cluster(folder, environment)
     if missing is not None:

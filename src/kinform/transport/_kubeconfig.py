@@ -1,4 +1,4 @@
-"""Kubeconfig files in, one context's ``ClusterConfig`` out: merged, checked, paths resolved."""
+"""Loading of kubeconfig files: merging, validation and resolving of paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kinform.transport._kubeconfig_user import credentials_of, exec_cluster_info
 
 
 class Kubeconfig(msgspec.Struct, frozen=True):
-    """Several files as one: for each name, and for the current context, the first file wins."""
+    """Several merged files: the first file wins for each name and for the current context."""
 
     files: tuple[Path, ...]
     clusters: Mapping[str, Section]
@@ -32,12 +32,12 @@ class Kubeconfig(msgspec.Struct, frozen=True):
 def load_kubeconfig(
     path: str | os.PathLike[str] | None, environment: Mapping[str, str]
 ) -> Kubeconfig:
-    """The file given, or those of ``KUBECONFIG``, or ``~/.kube/config``.
+    """Load the given file, or the files of ``KUBECONFIG``, or ``~/.kube/config``.
 
-    Of a ``KUBECONFIG`` list, missing files are skipped as long as one is there.
+    Missing files of ``KUBECONFIG`` are skipped if at least one exists.
 
     Raises:
-        ConfigError: No file is there, or one is broken; names it.
+        ConfigError: There is no file, or one is invalid; the message names it.
     """
     try:
         paths = (Path(path),) if path is not None else default_paths(environment)
@@ -72,7 +72,7 @@ def merge(tops: Sequence[Section]) -> Kubeconfig:
 
 
 def _named(top: Section, plural: str, singular: str) -> dict[str, Section]:
-    """A list of ``{name, <singular>}`` as a mapping."""
+    """Convert a list of ``{name, <singular>}`` to a mapping."""
     found: dict[str, Section] = {}
     for item in top.sections(plural):
         name = item.text("name")
@@ -86,10 +86,10 @@ def _named(top: Section, plural: str, singular: str) -> dict[str, Section]:
 
 
 def resolve(kubeconfig: Kubeconfig, context_name: str | None) -> ClusterConfig:
-    """The configuration that a context stands for.
+    """Return the configuration of a context.
 
     Raises:
-        ConfigError: The context, its cluster or its user is missing or wrong.
+        ConfigError: The context, its cluster or its user is missing or invalid.
     """
     name = context_name or kubeconfig.current_context
     if not name:

@@ -1,4 +1,4 @@
-"""YAML in, sections out that know their place, so that every complaint names file and field."""
+"""Sections of kubeconfig files, whose errors name the file and the field."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class PlainNumber(msgspec.Struct, frozen=True):
-    """An unquoted number: text where text is wanted (``password: 0123``), else its value."""
+    """An unquoted number, read as text where a string is expected (``password: 0123``)."""
 
     text: str
     value: int | float
 
 
 class Section(msgspec.Struct, frozen=True):
-    """One mapping of a kubeconfig. Absent, ``null`` and empty are the same, as for kubectl."""
+    """A mapping of a kubeconfig. As in kubectl, absent, ``null`` and empty are the same."""
 
     file: Path
     where: str
     content: Mapping[Any, Any]
 
     def text(self, field: str) -> str:
-        """A string, or ``""``."""
+        """Return a string, or ``""``."""
         return self._as_text(field, self.content.get(field))
 
     def flag(self, field: str) -> bool:
@@ -42,7 +42,7 @@ class Section(msgspec.Struct, frozen=True):
         raise self.wrong(field, "true or false", value)
 
     def texts(self, field: str) -> tuple[str, ...]:
-        """A list of strings."""
+        """Return a list of strings."""
         value = self.content.get(field)
         if value is None:
             return ()
@@ -51,10 +51,10 @@ class Section(msgspec.Struct, frozen=True):
         return tuple(self._as_text(f"{field}[{index}]", item) for index, item in enumerate(value))
 
     def data(self, field: str) -> bytes | None:
-        """PEM that is kept as base64.
+        """Return PEM data that is stored as base64.
 
         Raises:
-            ConfigError: It is not base64, or what it holds is not PEM.
+            ConfigError: The value is not base64, or not PEM.
         """
         text = self.text(field)
         if not text:
@@ -68,7 +68,7 @@ class Section(msgspec.Struct, frozen=True):
         return decoded
 
     def path(self, field: str) -> Path | None:
-        """A file that exists; relative paths start at the kubeconfig's own folder."""
+        """Return the path of an existing file; relative paths start at the kubeconfig's folder."""
         text = self.text(field)
         if not text:
             return None
@@ -86,7 +86,7 @@ class Section(msgspec.Struct, frozen=True):
         return Section(self.file, f"{self._prefix}{field}", value)
 
     def sections(self, field: str) -> tuple[Section, ...]:
-        """A list of mappings."""
+        """Return a list of mappings."""
         value = self.content.get(field)
         if value is None:
             return ()
@@ -120,10 +120,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def load_section(file: Path) -> Section | None:
-    """The top of one kubeconfig; ``None`` if there is no such file.
+    """Return the top level of a kubeconfig; ``None`` if the file does not exist.
 
     Raises:
-        ConfigError: It cannot be read, is not YAML, or is not a kubeconfig.
+        ConfigError: The file cannot be read, is not YAML, or is not a kubeconfig.
     """
     try:
         raw = file.read_bytes()
@@ -147,7 +147,7 @@ def load_section(file: Path) -> Section | None:
 
 
 def plain_value(section: Section, field: str) -> Any:
-    """Any YAML below a field as JSON-like data, for the parts that are passed on unread."""
+    """Return the value of a field as JSON data, for fields that are passed on unchanged."""
     return _plain(section.content.get(field), section, field, ())
 
 
@@ -165,7 +165,7 @@ def _plain(value: Any, section: Section, field: str, above: tuple[int, ...]) -> 
 
 
 def key_text(key: object) -> str:
-    """A mapping's key as text, also if it looks like a number."""
+    """Return the key of a mapping as text, even if it looks like a number."""
     return key.text if isinstance(key, PlainNumber) else str(key)
 
 
@@ -175,7 +175,7 @@ def _parse(raw: bytes, file: Path) -> Any:
     import yaml
 
     try:
-        # As a stream: parsed from a string, errors would quote the line, and that may be a secret.
+        # As a stream: parsing a string would quote the line in errors, and it may contain a secret.
         return yaml.load(io.BytesIO(raw), _loader())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -193,7 +193,7 @@ def _loader() -> type[yaml.SafeLoader]:
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc, valid-type]  # chosen at run time
-        # Times stay text: nothing in a kubeconfig is one, and JSON has none to pass on.
+        # Times stay text: a kubeconfig contains none, and JSON cannot represent them.
         yaml_implicit_resolvers = {  # noqa: RUF012  # a class attribute of PyYAML's
             first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
             for first, pairs in base.yaml_implicit_resolvers.items()
@@ -220,7 +220,7 @@ def _kind(value: object) -> str:
 
 
 def default_paths(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """``KUBECONFIG``'s files, each once, or ``~/.kube/config``."""
+    """Return the files of ``KUBECONFIG`` without duplicates, or ``~/.kube/config``."""
     listed = [part for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
     if listed:
         return tuple(dict.fromkeys(Path(part) for part in listed))

@@ -1,4 +1,4 @@
-"""A user entry of a kubeconfig in, ``Credentials`` and ``Impersonation`` out."""
+"""Credentials and impersonation from the user entry of a kubeconfig."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ClusterInfo = Callable[[], Mapping[str, Any]]
 
 
 def credentials_of(user: Section | None, cluster_info: ClusterInfo) -> Credentials:
-    """Everything that the entry gives. A fixed token or login goes before an exec plugin's.
+    """Return the credentials of an entry. A static token or login overrides an exec plugin.
 
     Raises:
-        ConfigError: The entry is wrong; names file, user and field.
+        ConfigError: The entry is invalid; the message names file, user and field.
     """
     if user is None:
         return Anonymous()
@@ -48,7 +48,7 @@ def credentials_of(user: Section | None, cluster_info: ClusterInfo) -> Credentia
 
 
 def impersonation_of(user: Section | None) -> Impersonation | None:
-    """``as``, ``as-uid``, ``as-groups`` and ``as-user-extra``."""
+    """Read ``as``, ``as-uid``, ``as-groups`` and ``as-user-extra``."""
     if user is None:
         return None
     extras = user.section("as-user-extra")
@@ -65,7 +65,7 @@ def impersonation_of(user: Section | None) -> Impersonation | None:
 
 
 def exec_cluster_info(cluster: Section, authority: bytes | Path | None) -> ClusterInfo:
-    """What ``provideClusterInfo`` tells a plugin, made only if one asks."""
+    """Return a function that creates the cluster info for ``provideClusterInfo`` on demand."""
 
     def info() -> Mapping[str, Any]:
         found: dict[str, Any] = {

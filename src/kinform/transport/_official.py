@@ -1,7 +1,7 @@
-"""The configuration of an official client in; a ``ClusterConfig`` that goes along with it out.
+"""Conversion of an official client's configuration to a ``ClusterConfig``.
 
-Its models, its errors and its connections stay its own. What it says of where the cluster is, whom
-to trust and who is asking is taken over, or refused by name: nothing is left out in silence.
+The address, the CA certificates and the credentials are taken over. Settings that kinform does not
+support are rejected by name; none is ignored silently.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ _EXTRA = "impersonate-extra-"
 
 
 def official_config(source: object) -> ClusterConfig:
-    """What an ``ApiClient``, an API made of one, or a ``Configuration`` says, as one of ours.
+    """Convert an ``ApiClient``, an API object or a ``Configuration`` of an official client.
 
-    Tokens are asked of the configuration before each request, so that its hook can renew them.
+    Tokens are read from the configuration before each request, so that its hook can renew them.
 
     Raises:
-        ConfigError: It is none of these, or has a setting that we cannot do; names it.
+        ConfigError: ``source`` is none of these, or has an unsupported setting; the message
+            names it.
     """
     client = getattr(source, "api_client", source)
     configuration: Any = getattr(client, "configuration", client)
@@ -69,7 +70,7 @@ def _refused(setting: str, why: str) -> ConfigError:
 def _authority(configuration: Any) -> PemSource | None:
     path, data = configuration.ssl_ca_cert, getattr(configuration, "ca_cert_data", None)
     if not configuration.verify_ssl:
-        return None  # it looks at no authority then, and so do we
+        return None  # without verification the CA is unused, as in the official client
     if not data:
         return str(path) if path else None
     if path:
@@ -78,7 +79,7 @@ def _authority(configuration: Any) -> PemSource | None:
 
 
 def _pem_of(data: bytes) -> bytes:
-    """Certificates in DER, one behind the other, as PEM."""
+    """Convert concatenated DER certificates to PEM."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.load_verify_locations(cadata=data)
@@ -107,7 +108,7 @@ def _server_name(configuration: Any) -> str | None:
 
 
 def _proxy_url(configuration: Any) -> str | None:
-    """The proxy with its login, or ``None`` to go without one."""
+    """Return the URL of the proxy with its login, or ``None`` for no proxy."""
     address, exceptions = configuration.proxy, getattr(configuration, "no_proxy", None)
     if address and exceptions and _is_excepted(configuration.host, exceptions):
         address = None
@@ -116,13 +117,13 @@ def _proxy_url(configuration: Any) -> str | None:
         return None
     if getattr(configuration, "proxy_ssl_context", None) is not None:
         raise _refused("proxy_ssl_context", "proxies are trusted as the system trusts them")
-    # Ours is checked again, but there the setting has another name.
+    # ClusterConfig checks it again, but under a different setting name.
     parse_proxy(address, origin="proxy of the official client")
     return _with_login(address, configuration.proxy_headers)
 
 
 def _is_excepted(host: str, exceptions: str) -> bool:
-    # Any proxy will do to ask with.
+    # Any proxy address works for this check.
     environment = dict.fromkeys(("HTTPS_PROXY", "HTTP_PROXY"), "http://proxy")
     environment["NO_PROXY"] = exceptions
     return choose_proxy(host, proxy_url=None, environment=environment) is None
@@ -172,7 +173,7 @@ def _default_headers(client: Any) -> dict[str, str]:
 
 
 def _from_headers(headers: dict[str, str]) -> dict[str, Any]:
-    """The options that stand for them."""
+    """Return the options that correspond to the headers."""
     options: dict[str, Any] = {}
     user_agent = headers.pop("user-agent", "")
     if user_agent and not user_agent.startswith("OpenAPI-Generator/"):

@@ -1,4 +1,4 @@
-"""An official client's configuration in; what it would send of itself right now out."""
+"""Credentials that are read from an official client's configuration."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kinform.transport._single_flight import SingleFlight
 
 
 class OfficialCredentials:
-    """Asks the configuration before each request, as the official client does.
+    """Reads the configuration before each request, as the official client does.
 
-    So a token that its hook renews stays good here too, and who sets another one there sets it
-    here. A hook may read files, run programs or ask a cloud: it runs on a thread, once for all
-    who wait for it; a coroutine runs on the loop.
+    Tokens that its hook renews, or that are set in the configuration, are therefore used here too.
+    A hook may read files, run programs or call a cloud API: it runs on a thread, once for all
+    concurrent requests; a coroutine runs on the loop.
     """
 
     def __init__(self, configuration: Any, default: str | None = None) -> None:
@@ -39,7 +39,7 @@ class OfficialCredentials:
         certificate = self._configuration.cert_file
         if not certificate:
             return None
-        # Without a key file, the key is in the file of the certificate.
+        # Without a key file, the certificate file contains the key.
         files = (str(certificate), str(self._configuration.key_file or certificate))
         if self._readers is None or files != self._files:
             self._files = files
@@ -64,7 +64,7 @@ class OfficialCredentials:
             if inspect.isawaitable(settings):
                 settings = await settings
         except Exception as error:
-            # Whatever somebody's hook raises; its text may hold what it was about to send.
+            # A hook may raise anything; the text of the error may contain a secret.
             raise ConfigError(
                 "refresh_api_key_hook of the official client failed with "
                 f"{type(error).__name__}; its cause says why"
@@ -73,7 +73,7 @@ class OfficialCredentials:
         return self._last
 
     def _settings(self) -> Any:
-        # Hooks change the configuration in place, and clients on other loops ask it too.
+        # Hooks modify the configuration in place, and clients on other loops read it too.
         with self._asking:
             return self._configuration.auth_settings()
 

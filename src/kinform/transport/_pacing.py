@@ -1,11 +1,10 @@
-"""Decides whether a connection is read at once or left until more has come.
+"""Decides whether a connection is read at once or when more data has arrived.
 
-A server that streams a list sends each object as it is written, and a reader that is faster would
-wake for every few of them: for 20 000 pods, half of the CPU went into waking up
-(benchmarks/run.py --only sync). So while a list pours in, the system is asked to wait for more, but
-never for longer than a few milliseconds. Changes are read at once, unless the user prefers to
-have them a little later and at half the cost; what comes while the loop is busy is read together
-anyway.
+A server streams a list object by object, and a fast reader would wake up for every few of them: for
+20 000 pods, waking up took half of the CPU (benchmarks/run.py --only sync). During a list, the
+system therefore waits for more data, at most a few milliseconds. Changes are read at once, unless
+the user prefers to receive them slightly later at half the cost. Data that arrives while the loop
+is busy is read together in any case.
 """
 
 from __future__ import annotations
@@ -16,29 +15,29 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-# The flow is judged by what came in the last of these stretches of time.
+# The data rate is measured over windows of this length, in seconds.
 _WINDOW = 0.05
-# A list pours in at tens of megabytes a second.
+# A list arrives at tens of megabytes per second.
 _MUCH = 1 << 20
-# Changes come one by one, hundreds a second.
+# Changes arrive one by one, hundreds per second.
 _MANY_READS = 20
-# What a connection reads at most in one go.
+# The maximum size of one read.
 _WORTH_WAITING_FOR = 512 * 1024
-# The longest that data of a list may lie in the socket for the sake of more.
+# The maximum time that list data may wait in the socket for more.
 _PATIENCE = 0.004
 
 _LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
 
 
 class Pacing:
-    """Sets the low-water mark of one connection. Without effect where systems have none.
+    """Sets the low-water mark of a connection. No effect on systems without this option.
 
     Args:
-        connection: The socket, or what asyncio shows of it; ``None`` if there is none.
-        read: Reads what lies in the socket, if anything does, and reports it to ``read``. Without
-            it the system is asked to report that, which takes the loop one turn more.
-        latency: How long changes may lie in the socket for the sake of more, when hundreds a
-            second come; 0 to read each at once.
+        connection: The socket, or asyncio's view of it; ``None`` if there is none.
+        read: Reads the available data, if any, and reports it to ``read``. Without it, the system
+            reports the data, which takes another iteration of the loop.
+        latency: Seconds that changes may wait in the socket for more, at hundreds of changes per
+            second; 0 to read each at once.
     """
 
     def __init__(
@@ -52,8 +51,8 @@ class Pacing:
         self._connection = connection
         self._read_now = read
         self._latency = latency
-        # Waited for, changes come in at most one read for each latency: less than half of that
-        # shows that they have ebbed away.
+        # With a latency there is at most one read per latency; less than half of that means that
+        # the burst is over.
         self._still_many_reads = min(_MANY_READS, _WINDOW / latency / 2) if latency else 0.0
         self._window_ends = 0.0
         self._bytes = 0
@@ -65,10 +64,10 @@ class Pacing:
         self._timer: asyncio.TimerHandle | None = None
 
     def read(self, size: int) -> None:
-        """So much was read in one go."""
+        """Report the size of a read."""
         now = self._loop.time()
         if now >= self._window_ends:
-            # What the last window was like counts until this one has shown itself.
+            # The state of the last window applies until this one is measured.
             self._is_busy = self._was_busy() and now - self._window_ends < _WINDOW
             self._window_ends = now + _WINDOW
             self._bytes = self._reads = 0
@@ -94,7 +93,7 @@ class Pacing:
         return bool(self._latency) and self._reads >= enough
 
     def stop(self) -> None:
-        """Let the connection be as it was. Idempotent."""
+        """Restore the connection's settings. Idempotent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -110,13 +109,13 @@ class Pacing:
         if self._read_now is not None:
             self._read_now()
         if self._is_patient and self._timer is None:
-            # Nothing lay there, or it is not much any more. The next is reported at once.
+            # No data, or not much any more: the next data is reported at once.
             self._set_patient(False)
 
     def _set_patient(self, patient: bool) -> None:
         assert _LOW_WATER is not None
         self._is_patient = patient
-        with suppress(OSError):  # it is closed, or the system will not have it
+        with suppress(OSError):  # it is closed, or the system rejects the option
             self._connection.setsockopt(
                 socket.SOL_SOCKET, _LOW_WATER, _WORTH_WAITING_FOR if patient else 1
             )

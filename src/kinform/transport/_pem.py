@@ -1,4 +1,4 @@
-"""A path or inline bytes in, PEM bytes out; a file is read again when it changes on disk."""
+"""PEM data from files or bytes; a file is read again when it changes on disk."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kinform.transport._redacted import Redacted
 logger = logging.getLogger("kinform.transport")
 
 PemSource: TypeAlias = str | os.PathLike[str] | bytes
-"""Where PEM comes from: a path, or the PEM itself as ``bytes``."""
+"""The source of PEM data: a path, or the data itself as ``bytes``."""
 
 
 class CertificatePair(Redacted, frozen=True):
-    """A client certificate (with its chain) and its private key, as PEM. Never shown."""
+    """A client certificate (with its chain) and its private key, as PEM. The repr shows neither."""
 
     certificate: bytes
     key: bytes
 
 
 class PemReader:
-    """Reads one source. Cheap to ask often: an unchanged file costs one ``stat``."""
+    """Reads a PEM source. An unchanged file costs one ``stat``."""
 
     def __init__(self, source: PemSource, *, what: str) -> None:
         self._path = None if isinstance(source, bytes) else Path(source)
@@ -33,16 +33,16 @@ class PemReader:
         self.label = f"{what} ({self._path or 'inline'})"
 
     def read(self) -> bytes:
-        """The current content. Once it was there, a file that cannot be read keeps its last one.
+        """Return the current content. If a file becomes unreadable, its last content is kept.
 
         Raises:
-            ConfigError: The file cannot be read, and never could.
+            ConfigError: The file cannot be read and was never read before.
         """
         if self._path is None:
             assert self._content is not None
             return self._content
         try:
-            # A mounted Secret rotates by swapping a symlink: that changes the inode.
+            # A mounted Secret rotates by replacing a symlink, which changes the inode.
             status = os.stat(self._path)
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             if self._content is None or stamp != self._stamp:

@@ -1,4 +1,4 @@
-"""Private bytes in, a file that nobody else can open out. In memory where the system allows it."""
+"""Temporary files that other users cannot open, in memory where the system supports it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 
 def scratch_file() -> BinaryIO:
-    """A nameless file, gone when closed: for the output of a process that prints secrets."""
+    """Open an unnamed file that is deleted on close, for output that may contain secrets."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("kinform", os.MFD_CLOEXEC), "w+b")
     import tempfile
@@ -19,7 +19,7 @@ def scratch_file() -> BinaryIO:
 
 @contextmanager
 def readable_path(data: bytes) -> Iterator[str]:
-    """A path under which this process can read ``data`` inside the block, and nowhere after it."""
+    """Provide ``data`` as a file that only this process can read, within the ``with`` block."""
     if hasattr(os, "memfd_create"):
         with scratch_file() as file:
             path = f"/proc/self/fd/{file.fileno()}"

@@ -1,4 +1,4 @@
-"""A server's address, ``proxy-url`` and the environment in; the proxy to use, or none, out."""
+"""Selection of the HTTP proxy from ``proxy-url`` and the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinform.transport._redacted import Redacted
 
 
 class Proxy(Redacted, frozen=True):
-    """An HTTP proxy, with the login split off so that it never shows."""
+    """An HTTP proxy. The login is separate, so that it is never shown."""
 
     shown: ClassVar = ("url",)
 
@@ -26,17 +26,17 @@ class Proxy(Redacted, frozen=True):
 def choose_proxy(
     server: str, *, proxy_url: str | None, environment: Mapping[str, str]
 ) -> Proxy | None:
-    """``proxy-url`` first, else the environment, as client-go does.
+    """Return the proxy of ``proxy-url``, or else of the environment, as client-go does.
 
     Raises:
-        ConfigError: The proxy's address cannot be used.
+        ConfigError: The address of the proxy is invalid.
     """
     if proxy_url:
         return parse_proxy(proxy_url, origin="proxy-url")
     target = urlsplit(server)
     name = "HTTPS_PROXY" if target.scheme == "https" else "HTTP_PROXY"
     if name == "HTTP_PROXY" and "REQUEST_METHOD" in environment:
-        return None  # in CGI that variable is a header of whoever calls us
+        return None  # in CGI this variable is a header of the client's request
     address = environment.get(name) or environment.get(name.lower())
     exceptions = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
     if not address or not _goes_through_proxy(target, exceptions):
@@ -45,10 +45,10 @@ def choose_proxy(
 
 
 def parse_proxy(address: str, *, origin: str) -> Proxy:
-    """Check an address and split its login off.
+    """Validate an address and separate its login.
 
     Raises:
-        ConfigError: It is not the address of an HTTP proxy. The message shows no login.
+        ConfigError: This is not the address of an HTTP proxy. The message shows no login.
     """
     try:
         parts = urlsplit(address if "://" in address else f"http://{address}")

@@ -1,4 +1,4 @@
-"""Requests in, requests out at a bounded rate: a token bucket on the loop's clock."""
+"""A token bucket that limits the rate of requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kinform.errors import ConfigError
 
 
 class TokenBucket:
-    """Lets ``burst`` requests through at once and ``qps`` per second on average, in order.
+    """Allows ``burst`` requests at once and ``qps`` per second on average, in order.
 
-    Belongs to one event loop.
+    Bound to one event loop.
     """
 
     def __init__(self, *, qps: float, burst: int) -> None:
@@ -24,9 +24,9 @@ class TokenBucket:
         self._filled_at: float | None = None
 
     async def acquire(self) -> None:
-        """Return when the next request may go. Callers leave in the order in which they came."""
+        """Wait until the next request may be sent. Callers are served in order."""
         self._refill()
-        # Going below zero is a place in the queue: each waiter knows its own time to leave.
+        # A negative count is a position in the queue: each waiter knows its own time.
         self._tokens -= 1
         if self._tokens >= 0:
             return
@@ -39,7 +39,7 @@ class TokenBucket:
     def _refill(self) -> None:
         now = asyncio.get_running_loop().time()
         if self._filled_at is not None:
-            # Never less: another loop may have begun its clock later.
+            # Never negative: the clock of another loop may have started later.
             gained = max(0.0, now - self._filled_at) * self._qps
             self._tokens = min(self._tokens + gained, self._burst)
         self._filled_at = now

@@ -1,4 +1,4 @@
-"""Values that hold secrets in; what may be shown of them out."""
+"""Structs whose repr hides secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 
 
 class Redacted(msgspec.Struct, frozen=True):
-    """A struct that shows the fields that it names, and no others.
+    """A struct whose repr shows only the fields in ``shown``.
 
-    A plain one shows them all, to ``repr`` as to rich, and rich is what many print tracebacks with.
+    A plain struct shows all fields, also in the tracebacks that rich prints.
     """
 
     shown: ClassVar[tuple[str, ...]] = ()

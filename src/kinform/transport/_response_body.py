@@ -1,4 +1,4 @@
-"""The pieces of a body as they arrive in; the body as its server meant it, in time, out."""
+"""Reading of response bodies: decoding, size limits and timeouts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ READ_ONCE = "the body of a response can be read only once"
 
 
 class ResponseBody(ABC):
-    """What every response does with its body, however it is carried. It can be read once.
+    """Base class of responses, independent of the connection. The body can be read once.
 
     Args:
-        action: What failed, if it does: ``GET https://…``.
-        deadline: When all of it must be there, in the loop's time; ``None`` for no limit.
+        action: The request, for errors: ``GET https://…``.
+        deadline: The time by which the body must be complete; ``None`` for no limit.
     """
 
     def __init__(self, *, action: str, deadline: float | None) -> None:
@@ -32,20 +32,20 @@ class ResponseBody(ABC):
     @property
     @abstractmethod
     def headers(self) -> Mapping[str, str]:
-        """Response headers; look-ups ignore case."""
+        """Response headers, with case-insensitive lookup."""
 
     @abstractmethod
     async def _arriving(self) -> bytes:
-        """The next bytes from the wire; empty at the end. Raises TransportError."""
+        """Return the next bytes received; empty at the end. Raises TransportError."""
 
     @abstractmethod
     def _end(self) -> None:
-        """Give the connection back, or drop it. Idempotent."""
+        """Release the connection, or close it. Idempotent."""
 
     async def close(self) -> None:
         self._end()
         if self._poured is not None:
-            # Another task may be reading: its read has been ended already.
+            # Another task may be reading; its read has ended already.
             with suppress(RuntimeError):
                 await self._poured.aclose()
 
@@ -54,13 +54,13 @@ class ResponseBody(ABC):
         if limit is not None and declared.isdecimal() and int(declared) > limit:
             self._end()
             raise self._too_large(limit)
-        # BytesIO hands its buffer over without a copy; joining pieces would hold the body twice.
+        # BytesIO returns its buffer without a copy; joining pieces would hold the body twice.
         body = io.BytesIO()
         size = 0
         pieces = self._pieces(self._arriving)
         try:
-            # One timer for all of it: a page of a big list comes in hundreds of pieces, and
-            # setting a timer costs several microseconds (benchmarks/run.py --only list).
+            # One timer for the complete body: a page of a large list arrives in hundreds of pieces,
+            # and a timer costs several microseconds (benchmarks/run.py --only list).
             async with asyncio.timeout_at(self._deadline):
                 async for piece in pieces:
                     size += len(piece)
@@ -86,7 +86,7 @@ class ResponseBody(ABC):
                 if into(piece):
                     return True
         except BaseException:
-            self._is_broken_off = True  # what comes now is not its end
+            self._is_broken_off = True  # later data does not continue the body
             await self._poured.aclose()
             raise
         return False
@@ -100,12 +100,12 @@ class ResponseBody(ABC):
             while data := await arriving():
                 for number, piece in enumerate(decoder.feed(data)):
                     if number:
-                        # A little input can inflate to a lot; let other streams have their turn.
+                        # A little input can inflate to a lot; let other streams run.
                         await asyncio.sleep(0)
                     yield piece
             decoder.finish()
         finally:
-            # Also on cancellation and when the reader stops early: this connection goes, no other.
+            # Also after cancellation and when the reader stops early: only this connection ends.
             self._end()
 
     async def _arriving_in_time(self) -> bytes:

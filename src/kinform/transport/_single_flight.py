@@ -1,4 +1,4 @@
-"""Many callers in, one run out: its result or its error goes to all who waited for it."""
+"""Sharing of one run between concurrent callers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class _Flight(msgspec.Struct, Generic[T], eq=False):
 
 
 class SingleFlight(Generic[T]):
-    """Runs ``work`` once for all concurrent callers of one event loop.
+    """Runs ``work`` once for all concurrent callers of an event loop.
 
-    A cancelled caller leaves the others undisturbed; when the last one is gone, so is the run.
+    A cancelled caller does not affect the others; when the last one is cancelled, so is the run.
     """
 
     def __init__(self, work: Callable[[], Awaitable[T]]) -> None:
         self._work = work
-        # Credentials may be shared by clients on different loops, and a task belongs to one.
+        # Clients on different loops may share credentials, and a task belongs to one loop.
         self._flights: WeakKeyDictionary[asyncio.AbstractEventLoop, _Flight[T]] = (
             WeakKeyDictionary()
         )
 
     async def run(self) -> T:
-        """Join the run under way, or start one."""
+        """Join the current run, or start one."""
         loop = asyncio.get_running_loop()
         flight = self._flights.get(loop)
         if flight is None or flight.task.done():
@@ -47,7 +47,7 @@ class SingleFlight(Generic[T]):
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
                 if not flight.task.cancelled():
-                    flight.task.exception()  # nobody is left to be told
+                    flight.task.exception()  # retrieve it, because no caller is left
 
     async def _run(self) -> T:
         return await self._work()

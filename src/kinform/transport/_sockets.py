@@ -1,4 +1,4 @@
-"""How connections to a cluster are made: how long that may take, and how a dead peer is noticed."""
+"""Creation of sockets: timeouts, and detection of dead peers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from aiohappyeyeballs import start_connection
 
 CONNECT_TIMEOUT = 15.0
-"""Seconds until there is a connection, TLS included."""
-# Where packets vanish, the system asks again after 1, 3, 7, 15 s: a new attempt is sooner back.
+"""Seconds for connecting, including TLS."""
+# After lost packets the system retries at 1, 3, 7 and 15 s; a new attempt is faster.
 _SOCKET_TIMEOUT = 5.0
-# How long one address of a host may keep us from trying the next as well.
+# The delay before the next address of a host is tried as well.
 _NEXT_ADDRESS_AFTER = 0.25
 
-# A silent peer is found dead after 15 s + 5 x 5 s, and so is one that leaves data unacknowledged.
+# Detects a silent or unacknowledging peer after 15 s + 5 x 5 s.
 _OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
     (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 15),
@@ -26,24 +26,24 @@ _OPTIONS = (
 
 
 def new_socket(address: Any) -> socket.socket:
-    """A socket for ``address``, as ``getaddrinfo`` gave it; the system looks after it."""
+    """Create a socket with keepalive for ``address``, a result of ``getaddrinfo``."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setblocking(False)
     for level, name, value in _OPTIONS:
-        option = getattr(socket, name, None)  # not every system has them all
+        option = getattr(socket, name, None)  # not every system has all of them
         if option is not None:
             made.setsockopt(level, option, value)
     return made
 
 
 async def connected_socket(host: str, port: int) -> socket.socket:
-    """A socket connected to any of the host's addresses, as soon as one of them answers.
+    """Connect to the first address of the host that responds.
 
     Raises:
-        OSError: None of them does, or there are none (``socket.gaierror``).
-        TimeoutError: None of them does in time.
-        UnicodeError: The name cannot be one of a host.
+        OSError: No address responds, or there is none (``socket.gaierror``).
+        TimeoutError: No address responds in time.
+        UnicodeError: The host name is invalid.
     """
     addresses = await _addresses(host, port)
     async with asyncio.timeout(_SOCKET_TIMEOUT):
@@ -54,7 +54,7 @@ async def connected_socket(host: str, port: int) -> socket.socket:
 
 async def _addresses(host: str, port: int) -> list[Any]:
     try:
-        # A number needs no name server, and no thread to ask one.
+        # A numeric address needs no name server, and no thread to query one.
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
         loop = asyncio.get_running_loop()

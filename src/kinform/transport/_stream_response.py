@@ -1,4 +1,4 @@
-"""A stream whose head is in, in; decoded body bytes out; every failure is a ``TransportError``."""
+"""Responses of streams; all failures are raised as ``TransportError``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kinform.transport._response_body import READ_ONCE, ResponseBody
 
 
 class StreamResponse(ResponseBody):
-    """The answer to a stream's request. Its body can be read once."""
+    """The response of a stream. Its body can be read once."""
 
     def __init__(
         self,
@@ -31,8 +31,7 @@ class StreamResponse(ResponseBody):
         self._closed = False
         self._pid = os.getpid()
         self._head = head
-        # Then what comes can be handed on where it comes: nothing is to be undone, and no clock
-        # to be watched.
+        # Without an encoding and a deadline, data is passed on directly when it is received.
         encoding = head.headers.get("Content-Encoding", "identity")
         self._comes_as_it_is = encoding == "identity" and deadline is None
         self._is_pouring = False
@@ -46,10 +45,10 @@ class StreamResponse(ResponseBody):
         return self._head.headers
 
     def __del__(self) -> None:
-        # The connection would live on without us: the loop knows it. In a fork it is the parent's.
+        # The loop would keep the connection open. In a forked process it belongs to the parent.
         if self._closed or self._pid != os.getpid() or not self._stream.is_connected:
             return
-        # Who has begun to read and lets go has seen enough; one that nobody read was forgotten.
+        # A response that was partly read is dropped on purpose; an unread one was forgotten.
         if not self._body_taken:
             warnings.warn(
                 f"{self._action}: the response was not closed",
@@ -70,7 +69,7 @@ class StreamResponse(ResponseBody):
             goes_on = await self._stream.read_into(into)
         except (MalformedAnswerError, *CONNECTION_ERRORS) as error:
             if error is not self._stream.error:
-                raise  # of who takes it
+                raise  # raised by ``into``
             raise broken(error, action=self._action) from error
         finally:
             if not goes_on:

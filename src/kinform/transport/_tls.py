@@ -1,4 +1,4 @@
-"""Certificates in, an ``ssl.SSLContext`` out; a new one for new connections when they change."""
+"""TLS contexts, which are replaced for new connections when the certificates change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-
 
 
 class TlsContexts:
-    """Hands out the context for the certificates of the moment.
+    """Provides the context for the current certificates.
 
-    Rotation makes a new context for new connections; running streams keep theirs. Files caught
-    half-written keep the last good context in use.
+    After a rotation new connections use a new context; open streams keep theirs. While files are
+    incomplete, the last valid context stays in use.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class TlsContexts:
         self._made_from: tuple[bytes | None, CertificatePair | None] | None = None
 
     def current(self, pair: CertificatePair | None) -> ssl.SSLContext:
-        """The context for new connections.
+        """Return the context for new connections.
 
         Raises:
-            ConfigError: The certificates cannot be used, and none ever could.
+            ConfigError: The certificates are invalid, and there is no earlier context.
         """
         authority = self._authority.read() if self._authority else None
         material = (authority, pair)
@@ -56,7 +56,7 @@ class TlsContexts:
         return context
 
     def _build(self, authority: bytes | None, pair: CertificatePair | None) -> ssl.SSLContext:
-        # Not ssl.create_default_context: since 3.13 that turns on X.509 strictness which the CAs
+        # Not ssl.create_default_context: since 3.13 it enables strict X.509 checks, which the CAs
         # of many clusters do not pass.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -67,7 +67,7 @@ class TlsContexts:
         elif authority is None:
             context.load_default_certs()
         else:
-            # An intermediate or the server's own certificate may stand as the anchor, as in Go.
+            # An intermediate or the server's own certificate can be the trust anchor, as in Go.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             self._trust(context, authority)
         if pair is not None:
@@ -89,15 +89,15 @@ class TlsContexts:
 
 
 def load_client_certificate(context: ssl.SSLContext, pair: CertificatePair, *, name: str) -> None:
-    """Make ``context`` present the pair.
+    """Load a client certificate into ``context``.
 
     Raises:
-        ConfigError: Certificate and key are broken, encrypted, or do not belong together.
+        ConfigError: Certificate and key are invalid, encrypted, or do not match.
     """
     asked_for_passphrase = False
 
     def passphrase() -> bytes:
-        # Without this callback OpenSSL would prompt on the terminal, and block the loop.
+        # Without this callback OpenSSL would prompt on the terminal and block the loop.
         nonlocal asked_for_passphrase
         asked_for_passphrase = True
         return b""
@@ -116,7 +116,7 @@ def load_client_certificate(context: ssl.SSLContext, pair: CertificatePair, *, n
 
 
 def reason_of(error: BaseException) -> str:
-    """OpenSSL's reason in plain words, without its library codes."""
+    """Return OpenSSL's reason as text, without its library codes."""
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return str(error) or type(error).__name__

@@ -1,8 +1,8 @@
-"""Encrypted bytes of a connection in, plain ones to the protocol above out; and the way back.
+"""A TLS layer for streams, between a socket and a protocol.
 
-What asyncio does for TLS is made for every use of it. A watch only ever reads, an event at a
-time, and for that asyncio's layers cost more than the decryption: with this one in their place a
-bare reader of a watch takes half the CPU (benchmarks/run.py --only steady).
+asyncio's TLS supports every use case. A watch only reads, one event at a time, where asyncio's
+layers cost more than the decryption: with this layer a bare reader of a watch takes half the CPU
+(benchmarks/run.py --only steady).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-# What one read of the socket gives at most.
+# The maximum size of one read from the socket.
 _ENCRYPTED = 512 * 1024
 
 
 class Reader(Protocol):
-    """The protocol above: asyncio's ``BufferedProtocol``, whose buffer is a view of one's own."""
+    """The protocol above: asyncio's ``BufferedProtocol``, with a view of its own buffer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
     def get_buffer(self, sizehint: int) -> memoryview: ...
@@ -26,10 +26,10 @@ class Reader(Protocol):
 
 
 class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
-    """A protocol to the socket below, a transport to the protocol above.
+    """A protocol for the socket below, and a transport for the protocol above.
 
-    The one above hears of the connection when the handshake is over, and of its end if it heard of
-    its beginning. Whoever opens the connection waits for ``handshake()``.
+    ``connection_made`` is called above after the handshake, and ``connection_lost`` only after it.
+    The code that opens the connection awaits ``handshake()``.
     """
 
     def __init__(self, above: Reader, context: ssl.SSLContext, server_hostname: str) -> None:
@@ -41,7 +41,7 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname=server_hostname
         )
-        # What ``SSLObject`` calls, without its frames: these are several calls per event.
+        # The methods that ``SSLObject`` wraps, because there are several calls per event.
         bare: Any = getattr(self._tls, "_sslobj", self._tls)
         self._decrypt: Callable[[int, memoryview], int] = bare.read
         self._pending: Callable[[], int] = bare.pending
@@ -53,15 +53,15 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._error: Exception | None = None
 
     async def handshake(self) -> None:
-        """Return when both sides have agreed.
+        """Wait for the handshake.
 
         Raises:
-            OSError: They did not (``ssl.SSLError``), or the connection went away.
+            OSError: The handshake failed (``ssl.SSLError``), or the connection was lost.
         """
         try:
             await self._shaken
         except asyncio.CancelledError:
-            self.abort()  # nobody else knows the connection yet
+            self.abort()  # nothing else refers to the connection yet
             raise
         if not self._is_open:
             raise self._error or ConnectionResetError()
@@ -104,18 +104,18 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._flush()
         self._is_open = True
         self._above.connection_made(self)
-        if not self._shaken.done():  # or nobody waits for it any more
+        if not self._shaken.done():  # it may have been cancelled
             self._shaken.set_result(None)
         self._read()
 
     def _read(self) -> None:
-        """Hand on what can be decrypted of what has come."""
+        """Decrypt the received data and pass it on."""
         space, filled = self._above.get_buffer(-1), 0
         size = len(space)
         read, incoming = self._decrypt, self._incoming
         try:
-            # Asked whether there is anything, OpenSSL need not say no by raising: that would cost
-            # as much as the reading.
+            # Checking for data first avoids an exception from OpenSSL, which would cost as much as
+            # the read.
             while not self._is_paused and (incoming.pending or self._pending()):
                 count = read(size - filled, space[filled:])
                 filled += count
@@ -127,9 +127,9 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
                     space, filled = self._above.get_buffer(-1), 0
                     size = len(space)
         except ssl.SSLWantReadError:
-            pass  # the rest of a record is on its way
+            pass  # the rest of a record is still missing
         except ssl.SSLZeroReturnError:
-            self.abort()  # the other side said goodbye
+            self.abort()  # the peer closed the connection
         except ssl.SSLError as error:
             self._fail(error)
         if filled:
@@ -144,7 +144,7 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
 
     def _fail(self, error: Exception) -> None:
         self._error = error
-        self._flush()  # the other side is told why
+        self._flush()  # send the alert to the peer
         assert self._below is not None
         self._below.close()
 
@@ -163,7 +163,7 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
     def resume_reading(self) -> None:
         assert self._below is not None
         self._is_paused = False
-        # Never right here: whoever has made room is about to take what made it necessary.
+        # Not immediately: the caller is about to consume the data that caused the pause.
         self._loop.call_soon(self._read)
         if not self._below.is_closing():
             self._below.resume_reading()
