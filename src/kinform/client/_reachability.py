@@ -56,7 +56,7 @@ class Reachability:
 
     def stretch(self, delay: float) -> float:
         """Return the delay for one more informer besides those that already wait."""
-        return delay * max(1.0, (len(self._waiting) + 1) / _TRYING_TOGETHER)
+        return delay * max(1.0, (self.waiting + 1) / _TRYING_TOGETHER)
 
     async def wait(self, delay: float) -> bool:
         """Sleep for ``delay`` seconds, or until the server responds to another informer.

@@ -78,8 +78,7 @@ class WatchEventApplier(Generic[T]):
             watch.progressed |= state.resource_version != before
             raise
         need_not_wait = self._flush()
-        if state.resource_version != before:
-            watch.progressed = True
+        watch.progressed |= state.resource_version != before
         return need_not_wait
 
     def _is_expected(self, record: Record) -> bool:

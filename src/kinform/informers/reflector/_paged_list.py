@@ -13,7 +13,8 @@ from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
 
-_PAGE_SIZE = 500
+PAGE_SIZE = 500
+"""The number of objects in a page unless the user chose another."""
 _SMALLEST_PAGE = 10
 
 
@@ -92,7 +93,7 @@ class PagedList(Generic[T]):
 def _smaller(options: ListOptions) -> ListOptions:
     """Halve the page size and request the newest version: servers do not page cached versions."""
     return options.replace(
-        limit=max((options.limit or _PAGE_SIZE) // 2, _SMALLEST_PAGE),
+        limit=max((options.limit or PAGE_SIZE) // 2, _SMALLEST_PAGE),
         resource_version="",
         resource_version_match="",
     )

@@ -25,7 +25,7 @@ from kinform.informers.reflector._event_applier import FROM_ANYWHERE, WatchEvent
 from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._paged_list import PagedList, PagesExpiredError
+from kinform.informers.reflector._paged_list import PAGE_SIZE, PagedList, PagesExpiredError
 from kinform.informers.reflector._quarantine import QuarantinedObject
 from kinform.informers.reflector._recovery import Attempt, Recovery
 from kinform.informers.reflector._silence_limit import SilenceLimit
@@ -55,7 +55,6 @@ T = TypeVar("T", bound=Handle)
 _VERY_SHORT = 1.0
 # How long after its timeout a server may still end a watch.
 _GRACE = 30.0
-_PAGE_SIZE = 500
 _SHORTEST_WATCH = 300.0
 
 
@@ -358,7 +357,7 @@ class Reflector(Generic[T]):
         if self._page_size:
             return self._page_size
         if version in FROM_ANYWHERE or self._was_paged:
-            return _PAGE_SIZE
+            return PAGE_SIZE
         # The server serves a concrete version from its cache only without a limit.
         return None
 

@@ -165,7 +165,7 @@ def _judge_lost_stream(facts: Facts) -> Verdict:
 
 def _judge_list(error: KinformError, facts: Facts) -> Verdict:
     if isinstance(error, _VERSION_UNUSABLE):
-        # The newest version was requested, so this response makes no sense: back off.
+        # If the newest version was requested already, the response makes no sense: back off.
         return Verdict(Phase.LISTING, _unless(facts.versioned), forget_version=True)
     if is_lost_connection(error):
         # Received pages are kept.
