@@ -23,7 +23,7 @@ from kinform.protobuf._head import parsed_head
 from tests.support.answers import event, pod
 from tests.unit.protobuf.sample import config_map, put
 
-SOURCES = sorted((Path(__file__).parents[2] / "src" / "kinform" / "_native").glob("*.c"))
+SOURCES = sorted((Path(__file__).parents[3] / "src" / "kinform" / "_native").glob("*.c"))
 INCLUDE = Path(sysconfig.get_path("include"))
 COMPILER = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0])
 CAN_COMPILE = COMPILER is not None and (INCLUDE / "Python.h").exists()
