@@ -136,7 +136,7 @@ class ModelWorld(World):
             return f"{status.queue_depth} entries wait in the queue"
         for question in self.questions:
             told = self.server.told_between(question, 0, self.server.version)
-            part = status.parts[question.namespace or ""]
+            part = status.sources[question.namespace or ""]
             if not part.synced:
                 return f"{question} has no list yet: {part}"
             if told and int(part.resource_version or 0) < told[-1][1].version:

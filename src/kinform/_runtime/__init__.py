@@ -2,7 +2,16 @@
 
 from kinform._runtime._backoff import Backoff, connection_backoff
 from kinform._runtime._latch import Latch, wait_for
-from kinform._runtime._lifecycle import Lifecycle
+from kinform._runtime._lifecycle import Lifecycle, Runnable, running_loop
 from kinform._runtime._waking import wake
 
-__all__ = ["Backoff", "Latch", "Lifecycle", "connection_backoff", "wait_for", "wake"]
+__all__ = [
+    "Backoff",
+    "Latch",
+    "Lifecycle",
+    "Runnable",
+    "connection_backoff",
+    "running_loop",
+    "wait_for",
+    "wake",
+]

@@ -15,8 +15,8 @@ from kinform.blocking._factory import (
 )
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._reflecting import (
-    Controller,
-    ControllerConfig,
+    DeltaController,
+    DeltaControllerConfig,
     Informer,
     InformerOptions,
     Reflector,
@@ -36,8 +36,8 @@ __all__ = [
     "BlockingFactory",
     "Client",
     "ClientOptions",
-    "Controller",
-    "ControllerConfig",
+    "DeltaController",
+    "DeltaControllerConfig",
     "Discovery",
     "DynamicSharedInformerFactory",
     "EventStream",

@@ -9,18 +9,20 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from weakref import WeakValueDictionary
 
 from kinform.blocking._client import Client, inner_client
-from kinform.blocking._facade import BlockingFacade, blocking_method, loop_method
+from kinform.blocking._facade import BlockingFacade, blocking_method, direct_method, loop_method
 from kinform.blocking._owned import Owned
 from kinform.blocking._shared_informer import SharedIndexInformer
 from kinform.client import Fields, Labels
+from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
 from kinform.informers import (
-    Asked,
     FactoryOptions,
     InformerFactory,
     InformerKey,
+    InformerMap,
+    KindOptions,
     Namespaces,
+    ResourceLike,
 )
-from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
 from kinform.informers import MetadataSharedInformerFactory as AsyncMetadataFactory
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer
@@ -31,13 +33,19 @@ V = TypeVar("V", bound=Handle)
 
 
 class ResourceInformer(Generic[T]):
-    """A reference to a shared informer, with a lister over its store.
+    """A caller's lease of a shared informer, with a lister over its store.
+
+        with factory.for_resource("v1/pods") as pods:     # start ... release
+            pods.informer.has_synced.wait(timeout=30)
+            print(pods.lister.list())
+
+    The informer runs until its last lease is released.
 
     Attributes:
         resource: The resource of the informer.
-        informer: The informer, shared by all requests with the same parameters.
+        informer: The informer, shared by all equal requests.
         lister: Reads the store of the informer.
-        release: Release the reference. The informer stops with its last reference. Idempotent.
+        release: End this lease; others are not affected. Idempotent.
     """
 
     def __init__(self, inner: AsyncResourceInformer[T], informer: SharedIndexInformer[T]) -> None:
@@ -51,8 +59,22 @@ class ResourceInformer(Generic[T]):
     def is_released(self) -> bool:
         return self._inner.is_released
 
+    def __enter__(self) -> Self:
+        """Start the informer, unless it is running."""
+        self.informer._owned.run(self._inner.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End the lease, and wait for the informer if it stops."""
+        self.informer._owned.run_if_open(self._inner.__aexit__(exc_type, exc, traceback))
+
     def __repr__(self) -> str:
-        return f"<ResourceInformer {self.informer!r}>"
+        return f"<blocking {self._inner!r}>"
 
 
 class BlockingFactory(BlockingFacade, Generic[T]):
@@ -83,35 +105,43 @@ class BlockingFactory(BlockingFacade, Generic[T]):
     @overload
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[T] | None = None,
     ) -> ResourceInformer[T]: ...
     @overload
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: type[V],
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[Any] | None = None,
     ) -> ResourceInformer[V]: ...
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: type[Any] | None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[Any] | None = None,
     ) -> ResourceInformer[Any]:
-        """Return the informer and lister for a resource; equal parameters share an informer."""
+        """Return a lease of the informer for a resource; equal requests share an informer."""
         found = self._inner.for_resource(
-            resource, form=form, namespace=namespace, labels=labels, fields=fields
+            resource,
+            form=form,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            options=options,
         )
         return ResourceInformer(found, self._front(found.informer))
 
@@ -120,7 +150,13 @@ class BlockingFactory(BlockingFacade, Generic[T]):
         """All informers in use."""
         return {key: self._front(each) for key, each in self._inner.informers.items()}
 
+    @property
+    def informer_map(self) -> InformerMap:
+        """The informers, to be shared with other factories of the same client."""
+        return self._inner.informer_map
+
     start = loop_method(InformerFactory.start)
+    remove = direct_method(InformerFactory.remove)
     wait_for_cache_sync = blocking_method(InformerFactory.wait_for_cache_sync)
 
     def shutdown(self) -> None:

@@ -72,6 +72,14 @@ class Owned:
         self.loop.ensure_started()
         return self.loop.run(work, instead=self._instead)
 
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a plain function on the loop and return its result. Raises like ``run``."""
+
+        async def work() -> T:
+            return function()
+
+        return self.run(work())
+
     def run_if_open(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a cleanup coroutine, unless it is closed already."""
         if self._is_closed or not self.loop.is_running:

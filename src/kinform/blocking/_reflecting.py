@@ -30,8 +30,8 @@ from kinform.informers import (
     Transform,
     WatchFailure,
 )
-from kinform.informers import Controller as AsyncController
-from kinform.informers import ControllerConfig as AsyncControllerConfig
+from kinform.informers import DeltaController as AsyncDeltaController
+from kinform.informers import DeltaControllerConfig as AsyncDeltaControllerConfig
 from kinform.informers import Informer as AsyncInformer
 from kinform.informers import Reflector as AsyncReflector
 from kinform.metrics import NO_METRICS, Metrics
@@ -101,8 +101,8 @@ class Reflector(Runs, Generic[T]):
         return self._reflector.quarantine
 
 
-class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """The configuration of a controller, as in ``kinform.informers.ControllerConfig``."""
+class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """The configuration of a controller, as in ``kinform.informers.DeltaControllerConfig``."""
 
     source: ListWatch[T]
     process: Callable[[Deltas[T]], Awaitable[object] | object]
@@ -117,38 +117,39 @@ class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     metrics: Metrics = NO_METRICS
 
 
-class Controller(Runs, Generic[T]):
-    """Passes the deltas of a source to a function: ``kinform.informers.Controller``. Runs once.
+class DeltaController(Runs, Generic[T]):
+    """Passes the deltas of a source to a function, like the async class of this name. Runs once.
 
     An exception of ``process`` ends the controller; ``run`` or the end of the ``with`` block
     raises it.
     """
 
-    def __init__(self, config: ControllerConfig[T]) -> None:
+    def __init__(self, config: DeltaControllerConfig[T]) -> None:
         (source,) = inner_sources(config.source)
         made_of = {**msgspec.structs.asdict(config), "source": source}
-        controller = AsyncController(AsyncControllerConfig(**made_of))
+        controller = AsyncDeltaController(AsyncDeltaControllerConfig(**made_of))
         running = Background(controller.name, controller.run)
-        owned = owned_by(running, [config.source], instead="Controller")
+        owned = owned_by(running, [config.source], instead="DeltaController")
         self._stand_before(controller, config, running, owned)
 
     @classmethod
     def _over(
         cls,
-        controller: AsyncController[T],
+        controller: AsyncDeltaController[T],
         source: ListWatch[T],
         running: Background,
         owned: Owned,
     ) -> Self:
         front = cls.__new__(cls)
-        config = ControllerConfig(**{**msgspec.structs.asdict(controller.config), "source": source})
+        options = msgspec.structs.asdict(controller.config)
+        config = DeltaControllerConfig(**{**options, "source": source})
         front._stand_before(controller, config, running, owned)
         return front
 
     def _stand_before(
         self,
-        controller: AsyncController[T],
-        config: ControllerConfig[T],
+        controller: AsyncDeltaController[T],
+        config: DeltaControllerConfig[T],
         running: Background,
         owned: Owned,
     ) -> None:
@@ -199,7 +200,7 @@ class Informer(Runs, Generic[T]):
         running = Background(informer.controller.name, informer.run)
         super().__init__(running, owned_by(running, [source], instead="Informer"))
         self.store: Indexer[T] = informer.store
-        self.controller: Controller[T] = Controller._over(
+        self.controller: DeltaController[T] = DeltaController._over(
             informer.controller, source, running, self._owned
         )
 

@@ -9,8 +9,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from kinform._runtime import Lifecycle
-from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_method, loop_method
+from kinform._runtime import Lifecycle, Runnable
+from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_method
 from kinform.blocking._owned import Owned
 from kinform.blocking._source import ListWatch
 from kinform.errors import AlreadyStartedError
@@ -25,7 +25,7 @@ class Runs(BlockingFacade):
     Keep a reference to the object: without one, it stops.
     """
 
-    _inner: Lifecycle
+    _inner: Runnable
 
     name = ForwardedAttribute[str]()
     was_started = ForwardedAttribute[bool]()
@@ -34,8 +34,15 @@ class Runs(BlockingFacade):
     stopped = ForwardedAttribute[Latch]()
     running_for = ForwardedAttribute[float]()
 
-    start = loop_method(Lifecycle.start)
-    stop = direct_method(Lifecycle.stop)
+    stop = direct_method(Runnable.stop)
+
+    def start(self) -> None:
+        """Start in the background, on the loop thread. May be called again after a stop.
+
+        Raises:
+            AlreadyStartedError: It is running.
+        """
+        self._owned.call(self._inner.start)
 
     def run(self) -> None:
         """Start, and return when it has been stopped by another thread, a handler or Ctrl-C.
@@ -58,7 +65,7 @@ class Runs(BlockingFacade):
         self._owned.run_if_open(self._inner.__aexit__(kind, error, trace))
 
 
-class Background(Lifecycle):
+class Background(Runnable):
     """A coroutine that runs once and ends by itself only if it fails.
 
     Args:
@@ -67,13 +74,13 @@ class Background(Lifecycle):
     """
 
     def __init__(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        super().__init__(name)
+        super().__init__(Lifecycle(name, self._live, prepare=self._require_never_started))
         self._work = work
         self._failure: BaseException | None = None
 
-    def _before_start(self) -> None:
+    def _require_never_started(self) -> None:
         if self.was_started:
-            raise AlreadyStartedError(f"{self.name} ran before; make another one")
+            raise AlreadyStartedError(f"{self.name} ran before; create another one")
 
     async def _live(self) -> None:
         try:
@@ -100,7 +107,7 @@ class Background(Lifecycle):
             raise self._failure
 
 
-def owned_by(running: Lifecycle, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
+def owned_by(running: Runnable, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
     """Return the owner of ``running``, which uses the loop thread of its sources."""
     return Owned(
         partial(_end, running),
@@ -111,7 +118,7 @@ def owned_by(running: Lifecycle, sources: Sequence[ListWatch[Any]], *, instead: 
     )
 
 
-async def _end(running: Lifecycle) -> None:
+async def _end(running: Runnable) -> None:
     running.stop()
     if running.is_running:
         await running.stopped

@@ -27,6 +27,7 @@ from kinform.informers import (
     QuarantinedObject,
     ReflectorOptions,
     Registration,
+    Scope,
     Transform,
     WatchFailure,
 )
@@ -35,6 +36,7 @@ from kinform.metrics import Metrics
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
+V = TypeVar("V", bound=Handle)
 
 
 class EventStream(BlockingIterator[InformerEvent[T]]):
@@ -124,9 +126,9 @@ class SharedIndexInformer(Runs, Generic[T]):
         super().__init__(inner, owned_by(inner, sources, instead="SharedIndexInformer"))
 
     @classmethod
-    def _over(cls, inner: AsyncInformer[T], owned: Owned) -> Self:
+    def _over(cls, inner: AsyncInformer[V], owned: Owned) -> SharedIndexInformer[V]:
         """Create the facade of an existing informer, which lives as long as its owner."""
-        informer = cls.__new__(cls)
+        informer: SharedIndexInformer[V] = SharedIndexInformer.__new__(SharedIndexInformer)
         Runs.__init__(informer, inner, owned)
         return informer
 
@@ -140,10 +142,20 @@ class SharedIndexInformer(Runs, Generic[T]):
     quarantine = ForwardedAttribute[Mapping[str, QuarantinedObject]]()
     staleness = ForwardedAttribute[float | None]()
 
+    scope = ForwardedAttribute[Scope]()
+    scope_guard = ForwardedAttribute[Callable[[Scope], None] | None]()
+
+    def view(self, form: type[V]) -> SharedIndexInformer[V]:
+        """Return the same informer with objects of another class."""
+        return SharedIndexInformer._over(self._inner.view(form), self._owned)
+
     events = wrapping_method(AsyncInformer[T].events, EventStream[T])
     add_event_handler = direct_method(AsyncInformer[T].add_event_handler)
     add_indexers = direct_method(AsyncInformer[T].add_indexers)
     wait_for_rv = direct_method(AsyncInformer[T].wait_for_rv)
+    add_namespace = direct_method(AsyncInformer[T].add_namespace)
+    remove_namespace = direct_method(AsyncInformer[T].remove_namespace)
+    set_selectors = direct_method(AsyncInformer[T].set_selectors)
     set_transform = direct_method(AsyncInformer[T].set_transform)
     set_watch_error_handler = direct_method(AsyncInformer[T].set_watch_error_handler)
     sync_status = direct_method(AsyncInformer[T].sync_status)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, cast
-from weakref import WeakValueDictionary
+from typing import TypeVar, Unpack, cast
 
 from kinform._checks import expect
 from kinform.blocking._client import Client, inner_client
@@ -13,7 +12,13 @@ from kinform.blocking._generated_groups import Groups
 from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
 from kinform.blocking._source import ListWatch
 from kinform.client import Fields, Labels
-from kinform.informers import Asked, FactoryOptions, Namespaces, TweakListOptions
+from kinform.informers import (
+    FactoryOptions,
+    KindOptions,
+    Namespaces,
+    ResourceLike,
+    TweakListOptions,
+)
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer
 from kinform.informers import SharedInformerFactory as AsyncFactory
@@ -44,9 +49,6 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
     ) -> None:
         inner = inner_client(client, taker=type(self).__name__)
         super().__init__(client, AsyncFactory(inner, default_resync, **options))
-        # Returns the same facade for the same reference while it is in use.
-        self._held: WeakValueDictionary[AsyncResourceInformer[Any], ResourceInformer[Any]]
-        self._held = WeakValueDictionary()
 
     def for_model(
         self,
@@ -55,14 +57,12 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[M] | None = None,
     ) -> ResourceInformer[M]:
-        """Return the informer and lister for a kind: ``factory.for_model(Pod)``."""
-        found = self._inner.for_model(model, namespace=namespace, labels=labels, fields=fields)
-        with self._lock:
-            held = self._held.get(found)
-            if held is None:
-                held = self._held[found] = ResourceInformer(found, self._front(found.informer))
-        return held
+        """Return a lease of the informer for a kind: ``factory.for_model(Pod)``."""
+        return self.for_resource(
+            model, form=model, namespace=namespace, labels=labels, fields=fields, options=options
+        )
 
     def informer_for(
         self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
@@ -86,7 +86,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
 
     def object_or_metadata(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         namespace: Namespaces = None,
         labels: Labels = "",

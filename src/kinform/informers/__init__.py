@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from kinform._runtime import Backoff, Latch, wait_for
 from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
-from kinform.informers._controller import Controller, ControllerConfig
+from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._factory import (
     DynamicSharedInformerFactory,
     FactoryOptions,
     InformerFactory,
     MetadataSharedInformerFactory,
 )
-from kinform.informers._informer_key import Asked, InformerKey, Namespaces
+from kinform.informers._informer_key import InformerKey, InformerOptions, Namespaces, ResourceLike
+from kinform.informers._informer_map import InformerMap
 from kinform.informers._informer_status import InformerStatus, SyncStatus
+from kinform.informers._kind_options import KindOptions
+from kinform.informers._lease import ResourceInformer
 from kinform.informers._lister import Lister, NamespaceLister
+from kinform.informers._scope import Scope, Selectors
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers._sharing import ResourceInformer
 from kinform.informers._sync_result import SyncResult
 from kinform.informers._transforms import (
     RecordTransform,
@@ -65,14 +68,13 @@ __all__ = [
     "NAMESPACE_INDEX",
     "Admission",
     "AnyHandler",
-    "Asked",
     "Backoff",
     "ChangeSource",
     "ChangeType",
-    "Controller",
-    "ControllerConfig",
     "DeletedObject",
     "Delta",
+    "DeltaController",
+    "DeltaControllerConfig",
     "DeltaFIFO",
     "DeltaType",
     "Deltas",
@@ -91,7 +93,10 @@ __all__ = [
     "InformerEvent",
     "InformerFactory",
     "InformerKey",
+    "InformerMap",
+    "InformerOptions",
     "InformerStatus",
+    "KindOptions",
     "Latch",
     "ListWatch",
     "Lister",
@@ -111,6 +116,9 @@ __all__ = [
     "Registration",
     "ResourceEventHandler",
     "ResourceInformer",
+    "ResourceLike",
+    "Scope",
+    "Selectors",
     "SharedIndexInformer",
     "SharedInformerFactory",
     "Snapshot",

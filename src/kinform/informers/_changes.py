@@ -28,6 +28,7 @@ class ChangeSource(StrEnum):
     RELIST = "relist"  # a difference between a later list and the store
     RESYNC = "resync"  # no change; a periodic delivery that the handler requested
     REPLAY = "replay"  # the current objects, for a handler registered after start
+    SCOPE = "scope"  # namespaces or selectors of the informer changed
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -60,11 +61,14 @@ class DeletedObject(msgspec.Struct, Generic[T], frozen=True):
         object: The last known state; ``None`` if there is none.
         final_state_unknown: The deletion was detected by a list or by a new object of the same
             name. ``object`` is the last stored state, and events after it may be missing.
+        out_of_scope: The scope of the informer changed and does not include the object any more.
+            It may still exist.
     """
 
     key: str
     object: T | None
     final_state_unknown: bool = False
+    out_of_scope: bool = False
 
     @property
     def name(self) -> str:

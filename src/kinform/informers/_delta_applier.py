@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
@@ -34,18 +34,19 @@ class DeltaApplier(Generic[T]):
         self._version = adapter.version
         self.resource_version = ""
 
-    def apply(self, deltas: Deltas[T], *, initial: bool, unchanged: bool) -> list[Change]:
+    def apply(
+        self, deltas: Deltas[T], *, list_source: ChangeSource, unchanged: bool
+    ) -> list[Change]:
         """Apply one item of the queue and return the changes, in order of delivery.
 
         Args:
             deltas: One item of the queue.
-            initial: Whether this is the first list.
+            list_source: The cause of the changes, if this is a list.
             unchanged: Whether to include objects that a list found unchanged.
         """
         self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
-            source = ChangeSource.INITIAL if initial else ChangeSource.RELIST
-            return self._replace(deltas, source, unchanged)
+            return self._replace(deltas, list_source, unchanged)
         if deltas.kind is DeltasKind.BOOKMARK:
             self._table.bookmark(deltas.resource_version)
             return []
@@ -148,6 +149,17 @@ def resync_changes(table: Table) -> list[Change]:
     return [
         Change(ChangeType.UPDATED, key, ChangeSource.RESYNC, entry, entry, now)
         for key, entry in items.items()
+    ]
+
+
+def removal_changes(table: Table, keys: Iterable[str]) -> list[Change]:
+    """Remove objects that are no longer in the scope, and return their deletions."""
+    now = time.monotonic()
+    removed = [(key, table.remove(key)) for key in keys]
+    return [
+        Change(ChangeType.DELETED, key, ChangeSource.SCOPE, entry, None, now)
+        for key, entry in removed
+        if entry is not None
     ]
 
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Generic, Self, TypedDict, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypedDict, TypeVar, overload
+
+from msgspec.structs import replace
 
 from kinform._checks import expect, expect_client
+from kinform._runtime import Latch
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
-from kinform.errors import (
-    AlreadyStoppedError,
-    CacheSyncError,
-    NoMatchError,
-    StateError,
-)
+from kinform.errors import AlreadyStoppedError, CacheSyncError, ConfigError, NoMatchError
 from kinform.informers._informer_key import (
-    Asked,
     InformerKey,
+    InformerOptions,
     Namespaces,
+    ResourceLike,
     as_gvr,
     as_namespaces,
 )
+from kinform.informers._informer_map import InformerMap
+from kinform.informers._kind_options import KindOptions, chosen
+from kinform.informers._lease import ResourceInformer
+from kinform.informers._scope import Selectors, scope_of
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers._sharing import Entry, ResourceInformer, check_form
-from kinform.informers._sync_result import SyncResult, wait_for_sync
+from kinform.informers._sync_result import SyncResult
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
@@ -46,12 +47,13 @@ class FactoryOptions(TypedDict, Generic[T], total=False):
     namespace: Namespaces
     tweak_list_options: TweakListOptions | None
     transform: Transform[T] | None
-    custom_resync: Mapping[Asked, float] | None
+    by_kind: Mapping[ResourceLike, KindOptions[Any]] | None
     on_watch_error: Callable[[WatchFailure], object] | None
     on_handler_error: Callable[[HandlerFailure], None] | None
     options: ReflectorOptions | None
     metrics: Metrics
     name: str
+    informer_map: InformerMap | None
 
 
 class InformerFactory(ABC, Generic[T]):
@@ -65,13 +67,15 @@ class InformerFactory(ABC, Generic[T]):
         tweak_list_options: Called with the options of every list and watch; returns the
             options to use.
         transform: Called once for each version of an object, before it is stored.
-        custom_resync: Resync periods by resource, overriding ``default_resync``.
+        by_kind: Options by resource or model class, overriding those above.
         on_watch_error: Called on the event loop for every lost connection and every refusal.
         on_handler_error: Called for every exception a handler raises, on the thread or loop
             of that handler.
         options: Reflector settings such as page size and backoff.
         metrics: Receives the metrics of all informers.
         name: The name used in errors.
+        informer_map: The informers to share with other factories of the same client; by default,
+            the factory has its own.
 
     Raises:
         ConfigError: ``client`` is not a client, or an option is invalid.
@@ -85,30 +89,40 @@ class InformerFactory(ABC, Generic[T]):
         namespace: Namespaces = None,
         tweak_list_options: TweakListOptions | None = None,
         transform: Transform[T] | None = None,
-        custom_resync: Mapping[Asked, float] | None = None,
+        by_kind: Mapping[ResourceLike, KindOptions[Any]] | None = None,
         on_watch_error: Callable[[WatchFailure], object] | None = None,
         on_handler_error: Callable[[HandlerFailure], None] | None = None,
         options: ReflectorOptions | None = None,
         metrics: Metrics = NO_METRICS,
         name: str = "",
+        informer_map: InformerMap | None = None,
     ) -> None:
         expect_client(client, Client, taker=type(self).__name__)
-        expect(custom_resync or {}, Mapping, taker="custom_resync=", meant="a dict by resource")
+        if options is not None:
+            expect(
+                options,
+                ReflectorOptions,
+                taker="options=",
+                meant="kinform.informers.ReflectorOptions",
+            )
         self.client = client
         self.name = name or type(self).__name__
-        self._default_resync = default_resync
-        self._namespaces = as_namespaces(namespace)
-        self._tweak_list_options = tweak_list_options
-        self._transform = transform
-        self._custom_resync = {as_gvr(key): each for key, each in (custom_resync or {}).items()}
+        self._options = options or ReflectorOptions()
+        self._defaults: KindOptions[Any] = KindOptions(
+            namespace=namespace,
+            transform=transform,
+            tweak_list_options=tweak_list_options,
+            resync_period=default_resync,
+            page_size=self._options.page_size,
+            streaming=self._options.streaming,
+        )
+        as_namespaces(namespace)  # rejects invalid names early
+        self._by_kind = _by_resource(by_kind)
         self._on_watch_error = on_watch_error
         self._on_handler_error = on_handler_error
-        self._options = options or ReflectorOptions()
         self._metrics = metrics
-        # Reentrant: a builder of an informer may request other informers from this factory.
-        self._lock = threading.RLock()
-        self._entries: dict[InformerKey, Entry] = {}
-        self._leaving: list[SharedIndexInformer[Any]] = []
+        self._owns_map = informer_map is None
+        self._map = InformerMap(self.name) if informer_map is None else informer_map
         self._is_shut_down = False
 
     @abstractmethod
@@ -124,44 +138,49 @@ class InformerFactory(ABC, Generic[T]):
     @overload
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[T] | None = None,
     ) -> ResourceInformer[T]: ...
     @overload
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: type[V],
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[Any] | None = None,
     ) -> ResourceInformer[V]: ...
     def for_resource(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         form: type[Handle] | None = None,
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[Any] | None = None,
     ) -> ResourceInformer[Any]:
-        """Return the informer and the lister for a resource.
+        """Return a lease of the informer for a resource, with a lister.
 
-        Calls with the same resource, namespaces and selectors share one informer. It starts with
-        the next ``start``. Each call counts as one user until its ``release``.
+        Calls with the same resource, namespaces, selectors and options share one informer. It
+        starts with the next ``start``, and stops when all its leases are released.
 
         Args:
-            resource: A GVR, or a string such as ``v1/pods`` or ``apps/v1/deployments``.
+            resource: A GVR, a string such as ``v1/pods`` or ``apps/v1/deployments``, or a model
+                class.
             form: The class of the returned objects, instead of the factory's default. All classes
                 of whole objects share one list and watch and one store.
             namespace: One or several namespaces; defaults to those of the factory.
             labels: Only objects that match this label selector.
             fields: Only objects that match this field selector.
+            options: Options of this request, overriding those of the factory.
 
         Raises:
             InvalidNameError: ``resource`` is not a valid resource name.
@@ -169,61 +188,71 @@ class InformerFactory(ABC, Generic[T]):
                 given for a cluster-scoped resource.
             ConfigError: The resource is not available in that form.
             SelectorError: A selector is invalid.
-            AlreadyStoppedError: The factory was shut down.
+            AlreadyStoppedError: The factory was shut down, and has no such informer to read from.
         """
-        key = self._key(resource, namespace, labels, fields)
-        seen_as = form or self._form_of(key.resource)
-        return self._hold(
-            key, seen_as, lambda: self._make_informer(key, self._rests_as(key.resource))
+        key = self._key(resource, namespace, labels, fields, options)
+        return self._lease(
+            key,
+            form or self._form_of(key.resource),
+            lambda: self._make_informer(key, self._stored_form(key.resource)),
         )
 
     def _key(
-        self, resource: Asked, namespace: Namespaces, labels: Labels, fields: Fields
+        self,
+        resource: ResourceLike,
+        namespace: Namespaces = None,
+        labels: Labels = "",
+        fields: Fields = "",
+        options: KindOptions[Any] | None = None,
+        *,
+        only_metadata: bool = False,
     ) -> InformerKey:
-        asked = as_gvr(resource)
-        namespaces = self._namespaces if namespace is None else as_namespaces(namespace)
-        if namespaces and not self._has_namespaces(resource):
+        gvr = as_gvr(resource)
+        kind = self._defaults
+        for more in (self._by_kind.get(gvr), options):
+            if more is not None:
+                expect(more, KindOptions, taker="options=", meant="kinform.KindOptions")
+                kind = more.over(kind)
+        namespaces = as_namespaces(kind.namespace if namespace is None else namespace)
+        if namespaces and not self._is_namespaced(resource):
             if namespace is not None:
-                raise NoMatchError(f"{asked} is not in namespaces; leave the namespace out")
+                raise NoMatchError(f"{gvr} is cluster-scoped; leave the namespace out")
             namespaces = ()  # the factory's default applies to namespaced resources only
+        selectors = Selectors(
+            str(as_label_selector(kind.labels if labels == "" else labels)),
+            str(as_field_selector(kind.fields if fields == "" else fields)),
+        )
         return InformerKey(
-            asked, namespaces, str(as_label_selector(labels)), str(as_field_selector(fields))
+            gvr,
+            scope_of(namespaces, selectors),
+            only_metadata or self._is_metadata_only,
+            InformerOptions(
+                transform=chosen(kind.transform),
+                transform_form=self._stored_form(gvr) if kind.transform else None,
+                tweak_list_options=chosen(kind.tweak_list_options),
+                resync_period=chosen(kind.resync_period),
+                page_size=chosen(kind.page_size),
+                streaming=chosen(kind.streaming),
+            ),
         )
 
-    def _has_namespaces(self, resource: Asked) -> bool:
+    _is_metadata_only = False
+
+    def _is_namespaced(self, resource: ResourceLike) -> bool:
         """Return false only for resources that are known to be cluster-scoped."""
         known = resource.resource if isinstance(resource, type) else None
         return known is None or known.namespaced
 
-    def _hold(
-        self, key: InformerKey, form: type[V], make: Callable[[], SharedIndexInformer[Any]]
-    ) -> ResourceInformer[V]:
-        """Add a user to the informer for the key, building the informer if necessary."""
-        check_form(form, key.resource)
-        with self._lock:
-            self._require_open()
-            entry = self._entries.get(key)
-            if entry is None:
-                entry = Entry.of(make())
-                if key in self._entries:
-                    raise StateError(
-                        f"{key}: while it was being built, the factory was asked for it; build it "
-                        "without the factory"
-                    )
-            informer = entry.seen_as(form)
-            entry.users += 1
-            self._entries[key] = entry
-        return ResourceInformer(key, informer, self._release)
-
-    @property
-    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
-        """All informers in use."""
-        with self._lock:
-            return {key: entry.informer for key, entry in self._entries.items()}
-
-    def _rests_as(self, resource: GVR) -> type[Handle]:
+    def _stored_form(self, resource: GVR) -> type[Handle]:
         """Return the class the transform receives, independent of the first request's form."""
         return self._form_of(resource)
+
+    def _lease(
+        self, key: InformerKey, form: type[V], make: Callable[[], SharedIndexInformer[Any]]
+    ) -> ResourceInformer[V]:
+        if key not in self._map:
+            self._require_open()
+        return self._map.lease(key, form, make, owner=self)
 
     def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
         verbs: Verbs[Any] = self.client
@@ -231,74 +260,81 @@ class InformerFactory(ABC, Generic[T]):
             verbs = self.client.metadata
         elif issubclass(form, TypedObject):
             verbs = self.client.view(form)
+        options = key.options
         sources: list[ListWatch[H]] = [
             ListWatch.for_resource(
                 verbs,
                 key.resource,
-                namespace=namespace,
-                labels=key.labels,
-                fields=key.fields,
-                tweak_list_options=self._tweak_list_options,
+                namespace=namespace or None,
+                labels=selectors.labels,
+                fields=selectors.fields,
+                tweak_list_options=options.tweak_list_options,
             )
-            for namespace in key.namespaces or (None,)
+            for namespace, selectors in key.scope.parts
         ]
         return SharedIndexInformer(
             sources,
-            name=str(key),
-            resync_period=self._resync_period(key.resource),
-            transform=cast("Transform[H] | None", self._transform),
+            name=self._map.free_name(key),
+            resync_period=options.resync_period,
+            transform=options.transform,
             on_watch_error=self._on_watch_error,
             on_handler_error=self._on_handler_error,
-            options=self._options,
+            options=replace(
+                self._options, page_size=options.page_size, streaming=options.streaming
+            ),
             metrics=self._metrics,
         )
 
-    def _resync_period(self, resource: GVR) -> float:
-        return self._custom_resync.get(resource, self._default_resync)
+    @property
+    def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
+        """All informers that this factory has leases of."""
+        found = ((key, self._map.get(key)) for key in self._map.keys(self))
+        return {key: informer for key, informer in found if informer is not None}
 
-    def _release(self, key: InformerKey, informer: SharedIndexInformer[Any]) -> None:
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or informer not in entry.views.values():
-                return
-            entry.users -= 1
-            if entry.users:
-                return
-            del self._entries[key]
-            # shutdown() waits for this informer too if it is still running by then.
-            self._leaving = [each for each in self._leaving if not each.is_stopped]
-            if informer.is_running:
-                self._leaving.append(entry.informer)
-        informer.stop()
+    @property
+    def informer_map(self) -> InformerMap:
+        """The informers, to be shared with other factories of the same client."""
+        return self._map
+
+    def remove(self, key: InformerKey) -> Latch:
+        """Stop an informer, whatever leases there are. ``informers`` has the keys.
+
+        Returns:
+            A latch that is set when the informer has stopped.
+
+        Raises:
+            StateError: There is no informer for the key.
+        """
+        return self._map.remove(key)
 
     # -- lifecycle ---------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start all requested informers that are not running. Call again after further requests.
 
+        The first call must be made where an event loop runs, unless the factory was created
+        there; later ones may be made on any thread.
+
         Raises:
             AlreadyStoppedError: The factory was shut down.
+            StateError: There is no event loop.
         """
-        with self._lock:
-            self._require_open()
-            informers = [entry.informer for entry in self._entries.values()]
-            for informer in informers:
-                if not informer.is_running:
-                    informer.start()
+        self._require_open()
+        self._map.start(self._map.keys(self))
 
     async def shutdown(self) -> None:
         """Stop all informers and return when their tasks and threads have ended.
 
-        Idempotent; concurrent calls all wait. The factory cannot be started again.
+        Informers that other factories have leases of go on. Idempotent; concurrent calls all wait.
+        The factory cannot be started again.
         """
-        with self._lock:
-            self._is_shut_down = True
-            informers = [entry.informer for entry in self._entries.values()] + self._leaving
-        running = [informer for informer in informers if informer.is_running]
-        for informer in running:
-            informer.stop()
-        for informer in running:
-            await informer.stopped
+        self._is_shut_down = True
+        if self._owns_map:
+            await self._map.shutdown()
+            return
+        for informer in self._map.release_all(self):
+            if informer.was_started:
+                await informer.stopped
 
     async def wait_for_cache_sync(
         self, timeout: float | None = None, *, strict: bool = False
@@ -315,10 +351,11 @@ class InformerFactory(ABC, Generic[T]):
         Raises:
             CacheSyncError: With ``strict``, the informers that have not synced, and the reasons.
         """
-        started = {str(key): each for key, each in self.informers.items() if each.was_started}
-        result = await wait_for_sync(started, timeout)
+        informers = self.informers
+        started = [key for key, each in informers.items() if each.was_started]
+        result = await self._map.wait_for_sync(timeout, keys=started)
         if strict:
-            if not started and self.informers:
+            if not started and informers:
                 raise CacheSyncError(f"{self.name}: nothing was started; call start() first")
             result.raise_for_unsynced()
         return result
@@ -336,11 +373,25 @@ class InformerFactory(ABC, Generic[T]):
         await self.shutdown()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._entries)} informers at {self.client!r}>"
+        return f"<{type(self).__name__} of {len(self.informers)} informers at {self.client!r}>"
 
     def _require_open(self) -> None:
         if self._is_shut_down:
-            raise AlreadyStoppedError(f"{self.name} was shut down; make another factory")
+            raise AlreadyStoppedError(f"{self.name} was shut down; create another factory")
+
+
+def _by_resource(
+    by_kind: Mapping[ResourceLike, KindOptions[Any]] | None,
+) -> dict[GVR, KindOptions[Any]]:
+    expect(by_kind or {}, Mapping, taker="by_kind=", meant="a dict by resource")
+    found: dict[GVR, KindOptions[Any]] = {}
+    for resource, options in (by_kind or {}).items():
+        gvr = as_gvr(resource)
+        expect(options, KindOptions, taker=f"by_kind[{gvr}]", meant="kinform.KindOptions")
+        if gvr in found:
+            raise ConfigError(f"by_kind has options for {gvr} twice; merge them")
+        found[gvr] = options
+    return found
 
 
 class DynamicSharedInformerFactory(InformerFactory[Unstructured]):
@@ -362,6 +413,8 @@ class DynamicSharedInformerFactory(InformerFactory[Unstructured]):
 
 class MetadataSharedInformerFactory(InformerFactory[PartialObjectMetadata]):
     """Shared informers that request only object metadata, which saves bandwidth and memory."""
+
+    _is_metadata_only = True
 
     def _form_of(self, resource: GVR) -> type[PartialObjectMetadata]:
         return PartialObjectMetadata

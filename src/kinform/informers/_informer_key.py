@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import msgspec
 
-from kinform.api import GVR
+from kinform.api import GVR, ListOptions
 from kinform.errors import ConfigError, InvalidNameError
-from kinform.objects import TypedObject
+from kinform.informers._scope import Scope
+from kinform.objects import Handle, TypedObject
 
 Namespaces = str | Sequence[str] | None
 """One namespace, several, or ``None`` for all."""
 
-Asked = GVR | str | type[TypedObject]
+ResourceLike = GVR | str | type[TypedObject]
 """A resource: a GVR, a string such as ``apps/v1/deployments``, or a model class."""
 
 
+class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of an informer that callers with the same question share.
+
+    Attributes:
+        transform: Called once for each version of an object.
+        transform_form: The class of the objects that the transform receives.
+        tweak_list_options: Called with the options of every list and watch.
+        resync_period: Default number of seconds between resyncs of a handler.
+        page_size: The number of objects per page of a list.
+        streaming: Whether to try a streamed list first.
+    """
+
+    transform: Callable[[Any], Any] | None = None
+    transform_form: type[Handle] | None = None
+    tweak_list_options: Callable[[ListOptions], ListOptions] | None = None
+    resync_period: float = 0.0
+    page_size: int | None = None
+    streaming: bool = True
+
+
 class InformerKey(msgspec.Struct, frozen=True):
-    """The identity of an informer within a factory.
+    """The identity of an informer: callers with equal keys share one.
 
     Attributes:
         resource: The resource.
-        namespaces: The namespaces, sorted; empty for all.
-        labels, fields: The selectors, as strings.
-        only_metadata: Whether it requests metadata only, unlike others of its factory.
+        scope: The namespaces and selectors.
+        only_metadata: Whether it requests metadata only.
+        options: How objects are fetched and transformed.
     """
 
     resource: GVR
-    namespaces: tuple[str, ...] = ()
-    labels: str = ""
-    fields: str = ""
+    scope: Scope = Scope()
     only_metadata: bool = False
+    options: InformerOptions = InformerOptions()
 
     def __str__(self) -> str:
-        where = f" in {', '.join(self.namespaces)}" if self.namespaces else ""
-        which = " and ".join(filter(None, (self.labels, self.fields)))
         what = "metadata of " if self.only_metadata else ""
-        return f"{what}{self.resource}{where}{f' where {which}' if which else ''}"
+        return f"{what}{self.resource} {self.scope}".rstrip()
 
 
-def as_gvr(resource: Asked) -> GVR:
+def as_gvr(resource: ResourceLike) -> GVR:
     """Return the GVR of a resource.
 
     Raises:
@@ -53,11 +72,11 @@ def as_gvr(resource: Asked) -> GVR:
     given: object = resource  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
-            f"{resource!r} is no resource; pass a GVR, a text such as 'apps/v1/deployments', or "
-            "the class of its objects"
+            f"{resource!r} is not a resource; pass a GVR, a string such as 'apps/v1/deployments', "
+            "or a model class"
         )
     if resource.resource is None:
-        raise InvalidNameError(f"{resource.__name__} has no resource of its own to be listed")
+        raise InvalidNameError(f"{resource.__name__} has no resource that can be listed")
     return resource.resource.gvr
 
 
@@ -74,12 +93,12 @@ def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
     given: object = namespace  # callers may be untyped
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise ConfigError(
-            f"namespace={namespace!r}: pass one as text, several as a list of texts, or leave it "
-            "out for all"
+            f"namespace={namespace!r}: pass a string, a list of strings, or nothing for all "
+            "namespaces"
         )
     named = sorted(set(namespace))
     if not named or not all(named):
         raise ConfigError(
-            f"namespaces {list(namespace)!r}: name each of them, or leave them out for all"
+            f"namespaces {list(namespace)!r}: name each of them, or pass nothing for all"
         )
     return tuple(named)

@@ -8,7 +8,7 @@ import msgspec
 
 from kinform.errors import KinformError
 from kinform.informers.dispatch._registration import HandlerStats
-from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode
+from kinform.informers.reflector._state import Phase, ReflectorState, ReflectorStatus, SyncMode
 
 # From furthest from watching to nearest: the worst source determines an informer's phase.
 _WORST_FIRST = (
@@ -66,7 +66,7 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
         resource_version: The resource version of the store.
         queue_depth: The number of received changes that are not in the store yet.
         quarantined: The number of objects that could not be decoded or transformed.
-        parts: The status of each list and watch, by namespace.
+        sources: The status of each list and watch, by namespace.
         handlers: The delivery statistics of each handler, by name.
     """
 
@@ -80,7 +80,7 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str
     queue_depth: int
     quarantined: int
-    parts: Mapping[str, ReflectorStatus]
+    sources: Mapping[str, ReflectorStatus]
     handlers: Mapping[str, HandlerStats]
 
     @property
@@ -90,39 +90,39 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def last_error(self) -> KinformError | None:
         """The most recent error of all sources."""
-        failed = [part for part in self.parts.values() if part.last_error is not None]
+        failed = [each for each in self.sources.values() if each.last_error is not None]
         if not failed:
             return None
-        return min(failed, key=lambda part: part.error_age or 0.0).last_error
+        return min(failed, key=lambda each: each.error_age or 0.0).last_error
 
     @property
     def relists(self) -> Mapping[str, int]:
         """The number of relists, by reason."""
-        return _added_up([part.relists for part in self.parts.values()])
+        return _added_up([each.relists for each in self.sources.values()])
 
     @property
     def errors(self) -> Mapping[str, int]:
         """The number of errors, by kind."""
-        return _added_up([part.errors for part in self.parts.values()])
+        return _added_up([each.errors for each in self.sources.values()])
 
     @property
     def watch_opens(self) -> int:
-        return sum(part.watch_opens for part in self.parts.values())
+        return sum(each.watch_opens for each in self.sources.values())
 
     @property
     def event_age(self) -> float | None:
         """Seconds since the last event of any source; ``None`` if there was none."""
-        return _least([part.event_age for part in self.parts.values()])
+        return _least([each.event_age for each in self.sources.values()])
 
     @property
     def bookmark_age(self) -> float | None:
         """Seconds since the last bookmark, of the source with the oldest one."""
-        return _most([part.bookmark_age for part in self.parts.values()])
+        return _most([each.bookmark_age for each in self.sources.values()])
 
     @property
     def list_age(self) -> float | None:
         """Seconds since the last complete list, of the source with the oldest one."""
-        return _most([part.list_age for part in self.parts.values()])
+        return _most([each.list_age for each in self.sources.values()])
 
     @property
     def staleness(self) -> float | None:
@@ -131,17 +131,21 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
         While a watch is open, this is the time since its last event or bookmark. With several
         namespaces, it is the largest value of all.
         """
-        return _most([part.staleness for part in self.parts.values()])
+        return _most([each.staleness for each in self.sources.values()])
 
     @property
     def contact_age(self) -> float | None:
         """Seconds since the server last responded, of the source with the largest value."""
-        return _most([part.contact_age for part in self.parts.values()])
+        return _most([each.contact_age for each in self.sources.values()])
 
 
-def worst(parts: Sequence[ReflectorStatus]) -> ReflectorStatus:
+def worst(sources: Sequence[ReflectorStatus]) -> ReflectorStatus:
     """Return the source that is furthest from being synced and current."""
-    return min(parts, key=lambda part: (part.synced, _WORST_FIRST.index(part.phase)))
+    return min(
+        sources,
+        key=lambda each: (each.synced, _WORST_FIRST.index(each.phase)),
+        default=ReflectorState().status(),
+    )
 
 
 def _added_up(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -1,55 +1,48 @@
-"""The shared informer: mirrors a source in an indexed store and delivers changes to handlers."""
+"""The shared informer: a typed view of an informer core, for handlers and readers."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
 from kinform._checks import check_plain, expect
-from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
+from kinform._runtime import Latch, Runnable
+from kinform.client import Fields, Labels, as_field_selector, as_label_selector
+from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
-from kinform.informers._controller import Controller, ControllerConfig
-from kinform.informers._delta_applier import DeltaApplier, replay_changes
-from kinform.informers._observed_informer import ObservedInformer
-from kinform.informers._resyncing import Resyncing, check_resync_period
-from kinform.informers._source_state import SourceState, sources_of
-from kinform.informers._store_metrics import StoreMetrics
-from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers._core import InformerCore
+from kinform.informers._informer_status import InformerStatus, SyncStatus
+from kinform.informers._resyncing import check_resync_period
+from kinform.informers._scope import Scope, Selectors
+from kinform.informers._source_state import sources_of
 from kinform.informers.dispatch._events import EventStream
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions, SubscriptionOptions
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._projection import Filter
 from kinform.informers.dispatch._registration import Registration
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Deltas, DeltasKind
-from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._quarantine import QuarantinedObject
 from kinform.informers.reflector._state import WatchFailure
 from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._entries import Handles
-from kinform.informers.store._index_functions import NAMESPACE_INDEX, Indexers, namespace_index
+from kinform.informers.store._index_functions import Indexers
 from kinform.informers.store._indexer import Indexer
 from kinform.metrics import NO_METRICS, Metrics, guarded
-from kinform.objects import Handle
-
-logger = logging.getLogger("kinform.informer")
+from kinform.objects import Handle, PartialObjectMetadata
 
 T = TypeVar("T", bound=Handle)
+V = TypeVar("V", bound=Handle)
 
 
-class SharedIndexInformer(ObservedInformer[T]):
+class SharedIndexInformer(Runnable, Generic[T]):
     """One list and watch, one indexed store and any number of event handlers.
 
     The store is updated before an event is delivered, so it may be ahead of the event that a
     handler is processing. Each handler receives its events in order and at its own pace.
-    Start the informer on an event loop; registering, reading and stopping are thread-safe.
+    Everything is thread-safe. Start the informer on an event loop, or pass one to ``start``.
 
     Args:
         source: The resource to list and watch. Several sources, such as one per namespace,
@@ -66,7 +59,7 @@ class SharedIndexInformer(ObservedInformer[T]):
 
     Attributes:
         form: The class of the objects that readers and handlers receive.
-        has_synced: Set once the store holds the first complete list; never reset.
+        indexer: The local cache.
     """
 
     def __init__(
@@ -94,30 +87,43 @@ class SharedIndexInformer(ObservedInformer[T]):
                 taker="options=",
                 meant="kinform.informers.ReflectorOptions",
             )
-        form, name = sources[0].form, name or sources[0].name
-        metrics = guarded(metrics)
-        adapter = Handles(form)
-        super().__init__(
-            name,
+        core = InformerCore(
             sources,
-            Indexer(form, indexers={NAMESPACE_INDEX: namespace_index, **(indexers or {})}),
-            Dispatcher(
-                name=name,
-                from_entry=adapter.from_entry,
-                version=adapter.version,
-                on_error=on_handler_error,
-                metrics=metrics,
-            ),
+            name=name or sources[0].name,
+            resync_period=resync_period,
+            transform=transform,
+            on_watch_error=on_watch_error,
+            on_handler_error=on_handler_error,
+            options=options,
+            metrics=guarded(metrics),
         )
-        self._resync_period = resync_period
-        self._transform = transform
-        self._on_watch_error = on_watch_error
-        self._options = options or ReflectorOptions()
-        self._metrics = metrics
+        self._open(core, sources[0].form)
+        if indexers is not None:
+            self.indexer.add_indexers(indexers)
 
-        self._applier = DeltaApplier(self.indexer.table, adapter)
-        self._resyncing = Resyncing(self._dispatcher, self.indexer.table, self._lock)
-        self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
+    def _open(self, core: InformerCore, form: type[T]) -> None:
+        Runnable.__init__(self, core.lifecycle)
+        self._core = core
+        self.form = form
+        self.indexer: Indexer[T] = core.indexer.view(form)
+
+    def view(self, form: type[V]) -> SharedIndexInformer[V]:
+        """Return the same informer with objects of another class.
+
+        Both share one list and watch, one store, one lifecycle and one status. Handlers, event
+        streams, index functions and listers of the view receive objects of its class.
+
+        Raises:
+            ConfigError: The informer stores metadata only, which has no other class.
+        """
+        if form is not self.form and issubclass(self._core.form, PartialObjectMetadata):
+            raise ConfigError(
+                f"{self.name} has metadata only, which cannot be read as {form.__name__}; "
+                "use an informer of whole objects"
+            )
+        view: SharedIndexInformer[V] = SharedIndexInformer.__new__(SharedIndexInformer)
+        view._open(self._core, form)
+        return view
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -162,7 +168,7 @@ class SharedIndexInformer(ObservedInformer[T]):
             ConfigError: An option is invalid.
             AlreadyStoppedError: The informer has stopped. Start it again first.
         """
-        period = self._resync_period if resync_period is None else resync_period
+        period = self._core.resync_period if resync_period is None else resync_period
         options = HandlerOptions(
             handler=handler,
             on_add=on_add,
@@ -175,15 +181,17 @@ class SharedIndexInformer(ObservedInformer[T]):
             unchanged_updates=unchanged_updates,
             name=name,
         )
-        with self._lock:
-            self._require_not_stopped("a handler")
-            replay = replay_changes(self.indexer.table) if len(self.indexer) else None
-            options = replace(options, name=self._dispatcher.free_name(options.callbacks().name))
-            registration = self._dispatcher.add(
+        core = self._core
+        with core.subscribing("a handler") as replay:
+            options = replace(options, name=core.dispatcher.free_name(options.callbacks().name))
+            return core.dispatcher.add(
                 options, from_entry=self.form.over, replay=replay, synced=bool(self.has_synced)
             )
-        self._call_on_loop(self._resyncing.look_again)
-        return registration
+
+    @property
+    def registrations(self) -> tuple[Registration[T], ...]:
+        """The registered handlers, of all views."""
+        return self._core.dispatcher.registrations
 
     def events(
         self,
@@ -211,17 +219,19 @@ class SharedIndexInformer(ObservedInformer[T]):
             resync_period=resync_period,
             unchanged_updates=unchanged_updates,
         )
-        with self._lock:
-            self._require_not_stopped("an event stream")
-            options = replace(options, name=self._dispatcher.free_name(name or "events"))
-            replay = replay_changes(self.indexer.table) if len(self.indexer) else None
-            stream = self._dispatcher.open_stream(
+        core = self._core
+        with core.subscribing("an event stream") as replay:
+            options = replace(options, name=core.dispatcher.free_name(name or "events"))
+            return core.dispatcher.open_stream(
                 options, from_entry=self.form.over, replay=replay, synced=bool(self.has_synced)
             )
-        self._call_on_loop(self._resyncing.look_again)
-        return stream
 
     # -- the store ---------------------------------------------------------------------------
+
+    @property
+    def store(self) -> Indexer[T]:
+        """Alias of ``indexer``."""
+        return self.indexer
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
         """Add indices, before or after the informer has started.
@@ -231,6 +241,91 @@ class SharedIndexInformer(ObservedInformer[T]):
         """
         self.indexer.add_indexers(indexers)
 
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The resource version of the store; with several sources, the oldest one."""
+        return self._core.resource_version
+
+    def wait_for_rv(self, resource_version: str, *, namespace: str | None = None) -> Latch:
+        """Return a latch that is set when the store includes this version, such as of an own write.
+
+            created = await client.create(pod)
+            await informer.wait_for_rv(created.resource_version)
+
+        With several namespaces, the latch waits for an event or a bookmark of each; ``namespace``
+        selects one of them. The informer may be started later. If it stops before it reaches the
+        version, waiting raises AlreadyStoppedError.
+
+        Raises:
+            CacheError: Versions of this server cannot be compared, or the informer does not have
+                this namespace.
+            AlreadyStoppedError: The informer stopped before it reached the version. Start it again
+                first.
+        """
+        return self._core.wait_for_rv(resource_version, namespace)
+
+    # -- the scope ---------------------------------------------------------------------------
+
+    @property
+    def scope(self) -> Scope:
+        """The namespaces and selectors that were last requested."""
+        return self._core.scope.requested
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces the informer is limited to; empty for all."""
+        return self.scope.namespaces
+
+    @property
+    def scope_guard(self) -> Callable[[Scope], None] | None:
+        """Called with each new scope before it is accepted; may raise to reject it."""
+        return self._core.scope.before_change
+
+    @scope_guard.setter
+    def scope_guard(self, guard: Callable[[Scope], None] | None) -> None:
+        self._core.scope.before_change = guard
+
+    def add_namespace(self, namespace: str, *, labels: Labels = "", fields: Fields = "") -> Latch:
+        """Cover one more namespace, before or after the start.
+
+            await informer.add_namespace("staging")
+
+        Handlers receive its objects as adds. The returned latch is set when they are in the store.
+
+        Raises:
+            ConfigError: All namespaces are covered already, or this one is with other selectors;
+                or the source was made from callables.
+            SelectorError: A selector is invalid.
+        """
+        return self._core.scope.add_namespace(namespace, _selectors(labels, fields))
+
+    def remove_namespace(self, namespace: str) -> Latch:
+        """Stop covering a namespace, and remove its objects from the store.
+
+        Handlers receive its objects as deletions that are marked ``out_of_scope``. The returned
+        latch is set when they have left the store.
+
+        Raises:
+            ConfigError: The namespace is not covered, or all of them are covered together.
+        """
+        return self._core.scope.remove_namespace(namespace)
+
+    def set_selectors(
+        self, *, labels: Labels = "", fields: Fields = "", namespace: str | None = None
+    ) -> Latch:
+        """Select other objects, in one namespace or in all that are covered.
+
+        The current objects stay in the store until the new list is complete. Then handlers receive
+        the differences once: adds, updates, and deletions that are marked ``out_of_scope``. The
+        returned latch is set afterwards.
+
+        Raises:
+            ConfigError: The namespace is not covered by itself, or the source was made from
+                callables.
+            SelectorError: A selector is invalid.
+        """
+        return self._core.scope.set_selectors(_selectors(labels, fields), namespace)
+
     # -- settings, before the start ----------------------------------------------------------
 
     def set_transform(self, transform: Transform[T] | None) -> None:
@@ -238,11 +333,16 @@ class SharedIndexInformer(ObservedInformer[T]):
 
         Raises:
             AlreadyStartedError: The informer has been started and may hold objects already.
-            ConfigError: The function is async.
+            ConfigError: The function is async, or this is a view with another class than the
+                informer stores.
         """
-        self._require_never_started("the transform")
-        check_plain("transform", transform)
-        self._transform = transform
+        if self.form is not self._core.form:
+            raise ConfigError(
+                f"{self.name}: the transform belongs to the store, which holds "
+                f"{self._core.form.__name__} objects; set it on the factory, or on an informer "
+                "with that class"
+            )
+        self._core.set_transform(transform)
 
     def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
         """Set the callback for lost connections and refusals, replacing the previous one.
@@ -251,114 +351,51 @@ class SharedIndexInformer(ObservedInformer[T]):
             AlreadyStartedError: The informer has been started.
             ConfigError: The callback is async.
         """
-        self._require_never_started("the watch error handler")
-        check_plain("on_watch_error", handler)
-        self._on_watch_error = handler
+        self._core.set_watch_error_handler(handler)
 
-    # -- lifecycle ---------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------
 
-    def _before_start(self) -> None:
-        self._fault = None
-        with self._lock:
-            self._waiters.begin()
-        self._dispatcher.prepare()
-        for part in self._parts:
-            part.controller = self._make_controller(part)
+    @property
+    def has_synced(self) -> Latch:
+        """Set once the store holds the first complete list; never reset."""
+        return self._core.has_synced
 
-    def _after_end(self) -> None:
-        with self._lock:
-            self._waiters.end()
+    @property
+    def quarantine(self) -> Mapping[str, QuarantinedObject]:
+        """Objects on the server that could not be decoded or transformed, by key."""
+        return self._core.quarantine
 
-    async def _live(self) -> None:
-        logger.debug("%s starts", self.name)
-        self._store_metrics.started(lambda: self.staleness)
-        self._dispatcher.start()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for part in self._parts:
-                    assert part.controller is not None
-                    group.create_task(part.controller.run(), name=f"part {part.source.name}")
-                group.create_task(self._resyncing.run(), name=f"resync {self.name}")
-        except asyncio.CancelledError:
-            logger.debug("%s stops", self.name)
-        except BaseExceptionGroup as fault:
-            self._fault = CacheError(f"{self.name} ended by a fault of its own: {fault}")
-            self._fault.__cause__ = fault
-            logger.exception("%s ended by a fault of its own", self.name)
-        finally:
-            await self._dispatcher.stop()
-            self._store_metrics.stopped()
+    def sync_status(self) -> SyncStatus:
+        """Return whether the informer has synced, and the reason if not. Thread-safe."""
+        return self._core.sync_status()
 
-    def _make_controller(self, part: SourceState[T]) -> Controller[T]:
-        # One name in logs and metrics; with several sources, each is reported separately.
-        name = self.name if len(self._parts) == 1 else part.source.name
-        return Controller(
-            ControllerConfig(
-                source=part.source,
-                process=partial(self._process, part),
-                queue=DeltaFIFO(known_objects=part.known, name=name),
-                name=name,
-                admission=Admission(
-                    part.source.form,
-                    transform=self._transform,
-                    known=self.indexer.table,
-                    quarantine=self._quarantine,
-                    keeps_records=True,
-                ),
-                # After a restart, handlers must not receive an older state than before.
-                resource_version=part.resource_version,
-                on_watch_error=self._on_watch_error,
-                options=self._options,
-                metrics=self._metrics,
-            )
+    def status(self) -> InformerStatus:
+        """Return a full snapshot of the state. Adds up the size of all objects. Thread-safe."""
+        return self._core.status()
+
+    def is_fresh(self, max_age: float) -> bool:
+        """Whether it runs, has synced, and was known to be current within ``max_age`` seconds.
+
+        An idle server sends a bookmark about once a minute, so ``max_age`` should be at least 120.
+        """
+        staleness = self.staleness
+        return self.is_running and staleness is not None and staleness <= max_age
+
+    @property
+    def staleness(self) -> float | None:
+        """Seconds since the store was last known to be current; ``None`` before the first sync.
+
+        While a watch is open, this is the time since its last event or bookmark, otherwise since
+        the connection was lost. With several namespaces, it is the largest value. Thread-safe.
+        """
+        return self._core.staleness
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.name}: {len(self.indexer)} objects, "
+            f"{self.sync_status()}>"
         )
 
-    # -- processing --------------------------------------------------------------------------
 
-    def _process(self, part: SourceState[T], deltas: Deltas[T]) -> Awaitable[None] | None:
-        """Apply one item of the queue to the store, then deliver it; return what to wait for."""
-        started = time.monotonic()
-        with self._lock:
-            is_list = deltas.kind is DeltasKind.REPLACE
-            changes = self._applier.apply(
-                deltas,
-                initial=is_list and not part.synced,
-                unchanged=is_list and self._dispatcher.wants_unchanged,
-            )
-            is_crowded = self._dispatcher.deliver(changes) if changes else False
-            # The version of this source; the store's version may come from another source.
-            part.resource_version = self._applier.resource_version or part.resource_version
-            if self._waiters.waiting:
-                self._waiters.look()
-            if is_list:
-                self._note_list(part)
-            if self._store_metrics.is_wanted:
-                self._store_metrics.applied(
-                    changes,
-                    is_list=is_list,
-                    queue_depth=self._queue_depth,
-                    seconds=time.monotonic() - started,
-                )
-        if changes:
-            self._dispatcher.rouse()
-        return self._dispatcher.wait_for_capacity() if is_crowded else None
-
-    def _note_list(self, part: SourceState[T]) -> None:
-        part.synced = True
-        if all(part.synced for part in self._parts):
-            # After the mailboxes received the list: a handler syncs once it has processed it.
-            self._dispatcher.mark_synced()
-            self.has_synced.set()
-
-    def _require_not_stopped(self, what: str) -> None:
-        if self.is_stopped:
-            raise AlreadyStoppedError(
-                f"informer {self.name} has stopped, so {what} would hear nothing; "
-                "start it again first"
-            )
-
-    def _require_never_started(self, what: str) -> None:
-        if self.was_started:
-            raise AlreadyStartedError(
-                f"informer {self.name} has been started; set {what} before that"
-            )
+def _selectors(labels: Labels, fields: Fields) -> Selectors:
+    return Selectors(str(as_label_selector(labels)), str(as_field_selector(fields)))

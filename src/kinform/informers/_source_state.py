@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
 from kinform.errors import ConfigError
-from kinform.informers._controller import Controller
+from kinform.informers._delta_controller import DeltaController
+from kinform.informers._scope import ALL_NAMESPACES, Selectors
 from kinform.informers.reflector._state import ReflectorState, ReflectorStatus
 from kinform.informers.sources._listwatch import ListWatch
 from kinform.informers.store._indexer import Indexer
@@ -16,28 +18,53 @@ from kinform.objects import Handle
 T = TypeVar("T", bound=Handle)
 
 
-class SourceState(Generic[T]):
+class SourceState:
     """The state of one source of an informer; survives restarts.
 
     Attributes:
         source: The source.
+        predecessor: The source it replaces once its list is complete.
         synced: Whether its first list is in the store.
         resource_version: The version of this source that the store has reached.
         controller: The controller that runs it; replaced at each start.
+        task: The task of the controller while it runs.
+        is_retired: Whether it has left the informer: what it still delivers is ignored.
     """
 
-    def __init__(self, source: ListWatch[T], indexer: Indexer[T], *, is_whole: bool) -> None:
+    def __init__(
+        self,
+        source: ListWatch[Any],
+        indexer: Indexer[Any],
+        *,
+        predecessor: SourceState | None = None,
+    ) -> None:
         self.source = source
+        self.predecessor = predecessor
         self.synced = False
-        self.resource_version = ""
-        self.controller: Controller[T] | None = None
-        self.known: Indexer[T] | _OfNamespace[T] = (
-            indexer if is_whole else _OfNamespace(indexer, source.namespace or "")
-        )
+        # A list of the successor must not be older than what the store has.
+        self.resource_version: str = predecessor.resource_version if predecessor else ""
+        self.controller: DeltaController[Any] | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.is_retired = False
+        self.known = indexer if source.namespace is None else OfNamespace(indexer, source.namespace)
 
     @property
     def name(self) -> str:
-        return self.source.namespace or ""
+        return self.source.namespace or ALL_NAMESPACES
+
+    @property
+    def selectors(self) -> Selectors:
+        return Selectors(self.source.labels, self.source.fields)
+
+    @property
+    def is_running(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+    def retire(self) -> None:
+        """Stop the source for good. Call this on the event loop."""
+        self.is_retired = True
+        if self.task is not None:
+            self.task.cancel()
 
     def staleness(self) -> float | None:
         return self.controller.reflector.staleness if self.controller else None
@@ -62,10 +89,10 @@ def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[
     namespaces = [each.namespace for each in sources]
     if not all(namespaces) or len(set(namespaces)) < len(namespaces):
         raise ConfigError(
-            f"several sources must each be of a namespace of its own, not {namespaces!r}"
+            f"each of several sources must have a namespace of its own, not {namespaces!r}"
         )
     if len({each.form for each in sources}) > 1:
-        raise ConfigError("several sources must give objects of the same form")
+        raise ConfigError("several sources must return objects of the same class")
     return sources
 
 
@@ -84,7 +111,7 @@ def expect_source(source: object) -> None:
     )
 
 
-class _OfNamespace(Generic[T]):
+class OfNamespace(Generic[T]):
     """The known objects of one namespace, to which a list of that namespace is compared."""
 
     def __init__(self, indexer: Indexer[T], namespace: str) -> None:

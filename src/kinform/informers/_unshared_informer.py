@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from kinform._runtime import Latch
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._delta_applier import DeltaApplier
+from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._source_state import expect_source
 from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
 from kinform.informers.queue._delta_fifo import DeltaFIFO
@@ -73,8 +73,8 @@ class Informer(Generic[T]):
         self._adapter = Handles(source.form)
         self._applier = DeltaApplier(self.store.table, self._adapter)
         self._synced = False
-        self.controller: Controller[T] = Controller(
-            ControllerConfig(
+        self.controller: DeltaController[T] = DeltaController(
+            DeltaControllerConfig(
                 source=source,
                 process=self._process,
                 queue=DeltaFIFO(known_objects=self.store, name=source.name),
@@ -98,9 +98,9 @@ class Informer(Generic[T]):
         await self.controller.run()
 
     def _process(self, deltas: Deltas[T]) -> None:
-        initial = deltas.kind is DeltasKind.REPLACE and not self._synced
-        self._synced = self._synced or initial
-        for change in self._applier.apply(deltas, initial=initial, unchanged=False):
+        source = ChangeSource.RELIST if self._synced else ChangeSource.INITIAL
+        self._synced = self._synced or deltas.kind is DeltasKind.REPLACE
+        for change in self._applier.apply(deltas, list_source=source, unchanged=False):
             self._tell(change)
 
     def _tell(self, change: Change) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kinform._runtime import Latch
@@ -27,9 +27,9 @@ class VersionWaiters:
         waiting: The pending latches; if empty, ``look`` need not be called.
     """
 
-    def __init__(self, informer: str, parts: Sequence[HasVersion]) -> None:
+    def __init__(self, informer: str, sources: Callable[[], Sequence[HasVersion]]) -> None:
         self._informer = informer
-        self._parts = parts
+        self._sources = sources
         # Weak references: an abandoned latch is dropped.
         self.waiting: list[tuple[str, str | None, weakref.ref[Latch]]] = []
         self._is_over = False
@@ -59,11 +59,8 @@ class VersionWaiters:
                 f"{self._informer}: version {resource_version!r} is not a number, so nobody can "
                 "tell what comes after it"
             )
-        names = [part.name for part in self._parts]
-        if namespace is not None and names != [""] and namespace not in names:
-            raise CacheError(
-                f"{self._informer} has no namespace {namespace!r}, only {', '.join(names)}"
-            )
+        if (missing := self._why_not_covered(namespace)) is not None:
+            raise CacheError(missing)
         latch = Latch(f"{self._informer} has version {resource_version}")
         if self._has_come(resource_version, namespace):
             latch.set()
@@ -80,7 +77,9 @@ class VersionWaiters:
             latch = reference()
             if latch is None:
                 continue
-            if self._has_come(resource_version, namespace):
+            if (missing := self._why_not_covered(namespace)) is not None:
+                latch.give_up(missing)
+            elif self._has_come(resource_version, namespace):
                 latch.set()
             else:
                 still_waiting.append((resource_version, namespace, reference))
@@ -93,14 +92,26 @@ class VersionWaiters:
         )
 
     def _has_come(self, resource_version: str, namespace: str | None) -> bool:
-        parts = [part for part in self._parts if namespace in (None, part.name)] or self._parts
-        orders = (compare_resource_versions(p.resource_version, resource_version) for p in parts)
+        sources = self._sources()
+        chosen = [each for each in sources if namespace in (None, each.name)] or sources
+        orders = (
+            compare_resource_versions(each.resource_version, resource_version) for each in chosen
+        )
         return all(order is not None and order >= 0 for order in orders)
+
+    def _why_not_covered(self, namespace: str | None) -> str | None:
+        names = [each.name for each in self._sources()]
+        if namespace is None or names == [""] or namespace in names:
+            return None
+        return (
+            f"{self._informer} does not cover namespace {namespace!r}, only "
+            f"{', '.join(names) or 'no namespace at all'}"
+        )
 
 
 def oldest(versions: Sequence[str]) -> str:
-    """Return the oldest version; empty if one of them is empty."""
-    found = versions[0]
+    """Return the oldest version; empty if one of them is empty, or if there is none."""
+    found = versions[0] if versions else ""
     for version in versions[1:]:
         if not version or (compare_resource_versions(version, found) or 0) < 0:
             found = version

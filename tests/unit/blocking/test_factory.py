@@ -16,7 +16,7 @@ from kinform import blocking, informers
 from kinform.api import GVR
 from kinform.client import Client as AsyncClient
 from kinform.errors import AlreadyStoppedError, CacheSyncError, ForbiddenError, StateError
-from kinform.informers import FactoryOptions, InformerFactory, Latch
+from kinform.informers import FactoryOptions, InformerFactory, KindOptions, Latch
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import BlockingApiServer, faults
 from tests.support.processes import output_of, python
@@ -131,7 +131,7 @@ def test_options_and_start_for_more_work_as_they_do_with_await(client: blocking.
         obj["marked"] = True
 
     factory = blocking.DynamicSharedInformerFactory(
-        client, 30.0, transform=mark, custom_resync={MAPS: 60.0}, name="mine"
+        client, 30.0, transform=mark, by_kind={MAPS: KindOptions(resync_period=60.0)}, name="mine"
     )
     maps = factory.for_resource(MAPS)
     registration = maps.informer.add_event_handler(on_add=lambda obj: None)
@@ -171,7 +171,7 @@ def test_a_shutdown_is_final_and_may_be_repeated(client: blocking.Client) -> Non
         factory.wait_for_cache_sync(timeout=20)
     factory.shutdown()
     with pytest.raises(AlreadyStoppedError):
-        factory.for_resource(MAPS)
+        factory.for_resource("v1/services")
     with pytest.raises(StateError):
         factory.start()
     assert maps.informer.is_stopped

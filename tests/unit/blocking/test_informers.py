@@ -14,14 +14,14 @@ import pytest
 
 from kinform import blocking, informers
 from kinform.api import GVR
-from kinform.blocking import ControllerConfig, ListWatch, LoopThread, SharedIndexInformer
+from kinform.blocking import DeltaControllerConfig, ListWatch, LoopThread, SharedIndexInformer
 from kinform.errors import AlreadyStartedError, StateError
 from kinform.informers import Deltas, DeltasKind, Latch, Store, label_index
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import BlockingApiServer
 
 MAPS = GVR("", "v1", "configmaps")
-STAND_ALONE = ("SharedIndexInformer", "Informer", "Controller", "Reflector", "ListWatch")
+STAND_ALONE = ("SharedIndexInformer", "Informer", "DeltaController", "Reflector", "ListWatch")
 
 
 def config_map(name: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_no_name_of_the_async_one_is_missing(name: str, source: ListWatch[Unstru
     made: dict[str, Any] = {
         "SharedIndexInformer": lambda: ours(source),
         "Informer": lambda: ours(source, on_add=print),
-        "Controller": lambda: ours(ControllerConfig(source=source, process=print)),
+        "DeltaController": lambda: ours(DeltaControllerConfig(source=source, process=print)),
         "Reflector": lambda: ours(source, Store()),
         "ListWatch": lambda: source,
     }
@@ -80,7 +80,7 @@ def test_the_options_are_those_of_the_async_one(name: str, keywords: Any, more: 
 def test_a_controller_is_made_of_the_same() -> None:
     ours, theirs = (
         {each.name: each.default for each in msgspec.structs.fields(config)}
-        for config in (ControllerConfig, informers.ControllerConfig)
+        for config in (DeltaControllerConfig, informers.DeltaControllerConfig)
     )
 
     assert ours == theirs
@@ -190,7 +190,7 @@ def test_an_unshared_informer_tells_its_one_handler(source: ListWatch[Unstructur
     assert seen == ["a"]
     assert informer.store.list_keys() == ["default/a"]
     assert informer.controller.config.source is source
-    with pytest.raises(AlreadyStartedError, match="make another one"):
+    with pytest.raises(AlreadyStartedError, match="create another one"):
         informer.start()
 
 
@@ -231,7 +231,7 @@ def test_a_controller_hands_deltas_to_its_function(source: ListWatch[Unstructure
         if deltas.kind is DeltasKind.REPLACE:
             controller.stop()
 
-    controller = blocking.Controller(ControllerConfig(source=source, process=process))
+    controller = blocking.DeltaController(DeltaControllerConfig(source=source, process=process))
     controller.run()
 
     assert kinds[0] is DeltasKind.REPLACE

@@ -59,14 +59,15 @@ def test_every_accessor_leads_to_the_same_kind(client: blocking.Client) -> None:
     assert seen == len(factory.informers) > 90
 
 
-def test_the_same_accessor_is_the_same_hold(client: blocking.Client) -> None:
+def test_the_same_accessor_is_the_same_informer_with_a_lease_of_its_own(
+    client: blocking.Client,
+) -> None:
     factory = blocking.SharedInformerFactory(client)
     nodes = factory.core.v1.nodes
-    assert factory.core.v1.nodes is nodes
-    assert factory.for_model(Node) is nodes
     assert factory.for_resource(Node).informer is nodes.informer
-    nodes.release()
-    assert factory.core.v1.nodes is not nodes
+    factory.core.v1.nodes.release()
+    assert not nodes.is_released
+    assert factory.for_model(Node).informer is nodes.informer
 
 
 # -- a life ----------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ class Applied:
     def _tell(
         self, deltas: Deltas[Unstructured], *, initial: bool = False, unchanged: bool = False
     ) -> list[str]:
-        self.told = self._applying.apply(deltas, initial=initial, unchanged=unchanged)
+        source = ChangeSource.INITIAL if initial else ChangeSource.RELIST
+        self.told = self._applying.apply(deltas, list_source=source, unchanged=unchanged)
         return [line(change) for change in self.told]
 
 

@@ -21,6 +21,7 @@ from kinform.informers import (
     DynamicSharedInformerFactory,
     HandlerFailure,
     InformerKey,
+    KindOptions,
     Latch,
     MetadataSharedInformerFactory,
     ReflectorOptions,
@@ -145,7 +146,7 @@ def test_what_cannot_be_asked_is_refused(client: Client) -> None:
     with pytest.raises(ConfigError, match="name each of them"):
         DynamicSharedInformerFactory(client, namespace=["a", ""])
     with pytest.raises(InvalidNameError):
-        DynamicSharedInformerFactory(client, custom_resync={"pods": 1.0})
+        DynamicSharedInformerFactory(client, by_kind={"pods": KindOptions()})
     assert factory.informers == {}
 
 
@@ -221,7 +222,12 @@ async def test_a_handler_may_let_go_of_its_own_informer(
 
 def test_resync_periods_are_by_resource_by_default_or_the_handlers_own(client: Client) -> None:
     factory = DynamicSharedInformerFactory(
-        client, 30.0, custom_resync={MAPS: 60.0, "v1/secrets": 0.0}
+        client,
+        30.0,
+        by_kind={
+            MAPS: KindOptions(resync_period=60.0),
+            "v1/secrets": KindOptions(resync_period=0.0),
+        },
     )
 
     def period(resource: Any, **options: Any) -> float:

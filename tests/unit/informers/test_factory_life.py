@@ -114,8 +114,8 @@ async def test_a_shutdown_leaves_nothing_and_nothing_starts_after_it(client: Cli
     assert set(threading.enumerate()) - threads == set()
     with pytest.raises(AlreadyStoppedError, match="mine was shut down"):
         factory.start()
-    with pytest.raises(AlreadyStoppedError, match="make another factory"):
-        factory.for_resource(MAPS)
+    with pytest.raises(AlreadyStoppedError, match="create another factory"):
+        factory.for_resource("v1/services")
     await factory.shutdown()
 
 

@@ -250,7 +250,7 @@ async def test_a_fault_of_its_own_ends_it_and_is_told_in_the_log(
         informer.start()
         await ended(informer)
 
-    assert "pods ended by a fault of its own" in caplog.text
+    assert "pods stopped because of an internal error" in caplog.text
     assert "of the machine" in caplog.text
 
 
@@ -383,11 +383,11 @@ async def test_it_is_not_started_while_it_runs_nor_while_it_is_still_stopping() 
     source = LoggedSource("a")
     informer = informer_of(source)
     informer.start()
-    with pytest.raises(AlreadyStartedError, match="pods runs already"):
+    with pytest.raises(AlreadyStartedError, match="pods is already running"):
         informer.start()
     await informer.has_synced
     informer.stop()
-    with pytest.raises(AlreadyStartedError, match="pods runs already"):
+    with pytest.raises(AlreadyStartedError, match="pods is already running"):
         informer.start()
     await ended(informer)
     informer.start()

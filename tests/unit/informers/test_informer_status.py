@@ -304,7 +304,7 @@ def test_parts_are_added_up() -> None:
         resource_version="",
         queue_depth=0,
         quarantined=0,
-        parts={"a": one.status(), "b": other.status()},
+        sources={"a": one.status(), "b": other.status()},
         handlers={},
     )
 

@@ -283,7 +283,7 @@ async def test_the_transform_gets_typed_objects_whoever_asks_first(
 
 
 def test_the_transform_is_not_set_through_a_view(views: Views) -> None:
-    with pytest.raises(ConfigError, match="others see as ConfigMap; set it on the factory"):
+    with pytest.raises(ConfigError, match="holds ConfigMap objects; set it on the factory"):
         views.tree.informer.set_transform(lambda obj: None)
     views.typed.informer.set_transform(lambda obj: None)
 
@@ -315,6 +315,6 @@ async def test_a_dynamic_factory_shows_typed_objects_if_asked(
 
 def test_metadata_alone_cannot_be_seen_as_more(client: Client) -> None:
     factory = MetadataSharedInformerFactory(client)
-    with pytest.raises(ConfigError, match="has metadata only, which cannot be seen as ConfigMap"):
+    with pytest.raises(ConfigError, match="has metadata only, which cannot be read as ConfigMap"):
         factory.for_resource(MAPS, form=ConfigMap)
     assert factory.informers == {}

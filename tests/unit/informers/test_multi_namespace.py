@@ -116,9 +116,9 @@ async def test_a_new_list_of_one_namespace_leaves_the_others_alone() -> None:
         status = informer.status()
 
     assert recorder.lines == ["delete x@1?"]
-    assert sum(status.parts["a"].relists.values()) == 1
-    assert status.parts["b"].relists == {}
-    assert status.relists == status.parts["a"].relists
+    assert sum(status.sources["a"].relists.values()) == 1
+    assert status.sources["b"].relists == {}
+    assert status.relists == status.sources["a"].relists
 
 
 async def test_a_namespace_whose_name_begins_another_is_not_taken_for_it() -> None:
@@ -194,8 +194,8 @@ async def test_each_namespace_is_asked_for_by_itself_and_one_refusal_is_its_own(
             await wait_until(lambda: maps.informer.sync_status().attempts > 1)
             status = maps.informer.status()
             result = await factory.wait_for_cache_sync(timeout=0.05)
-            assert status.parts["open"].phase is Phase.WATCHING
-            assert isinstance(status.parts["closed"].last_error, ForbiddenError)
+            assert status.sources["open"].phase is Phase.WATCHING
+            assert isinstance(status.sources["closed"].last_error, ForbiddenError)
             assert isinstance(result["v1/configmaps in closed, open"].error, ForbiddenError)
             kinform_api.faults.clear()
             assert await factory.wait_for_cache_sync(timeout=20)

@@ -13,8 +13,8 @@ from kinform.api import ListOptions
 from kinform.client import Client
 from kinform.errors import CacheSyncError, ConfigError
 from kinform.informers import (
-    Controller,
-    ControllerConfig,
+    DeltaController,
+    DeltaControllerConfig,
     Deltas,
     DeltasKind,
     DynamicSharedInformerFactory,
@@ -53,8 +53,8 @@ async def test_a_resync_while_a_slow_process_runs_does_not_hold_up_the_watch() -
     script = ScriptedSource().lists(pod_list(pod("a"), rv="10"))
     script.watches([("MODIFIED", pod("a", rv="11")), STAY])
     due = iter([True])
-    controller = Controller(
-        ControllerConfig(
+    controller = DeltaController(
+        DeltaControllerConfig(
             source=script.listwatch,
             process=process,
             full_resync_period=60,
@@ -167,7 +167,7 @@ async def test_an_informer_that_ended_by_a_fault_says_so() -> None:
         await informer.run()
     found = informer.sync_status()
     assert (found.synced, found.phase) == (False, Phase.STOPPED)
-    assert "ended by a fault of its own" in str(found.error)
+    assert "stopped because of an internal error" in str(found.error)
 
 
 async def test_handlers_of_an_informer_without_a_name_have_names_of_their_own() -> None:
@@ -179,4 +179,4 @@ async def test_handlers_of_an_informer_without_a_name_have_names_of_their_own() 
 
 async def test_before_the_start_the_phase_is_as_old_as_the_informer() -> None:
     informer = informer_of(LoggedSource())
-    assert informer.status().parts[""].phase_age < 60
+    assert informer.status().sources[""].phase_age < 60

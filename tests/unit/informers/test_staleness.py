@@ -134,7 +134,7 @@ async def test_of_several_namespaces_the_worst_counts() -> None:
         assert informer.staleness == pytest.approx(60)
         status = informer.status()
         assert status.staleness == pytest.approx(60)
-        assert status.parts["a"].staleness == pytest.approx(10)
+        assert status.sources["a"].staleness == pytest.approx(10)
 
 
 @virtual_time

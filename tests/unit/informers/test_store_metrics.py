@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from kinform.informers import (
+    ChangeSource,
     DeletedObject,
     Delta,
     Deltas,
@@ -51,7 +52,7 @@ class Counted:
 
     def apply(self, kind: DeltasKind, *deltas: Delta[Unstructured], rv: str = "") -> None:
         made = Deltas.of(kind, list(deltas), resource_version=rv)
-        changes = self._applying.apply(made, initial=False, unchanged=False)
+        changes = self._applying.apply(made, list_source=ChangeSource.RELIST, unchanged=False)
         is_list = kind is DeltasKind.REPLACE
         self.counting.applied(changes, is_list=is_list, queue_depth=3, seconds=0.5)
 

@@ -140,7 +140,9 @@ async def test_a_namespace_can_be_waited_for_alone(kinform_api: ApiServer, clien
         assert not maps.wait_for_rv(version, namespace="other")
         kinform_api.create(config_map("b", "other"))
         await everywhere
-        with pytest.raises(CacheError, match="no namespace 'third', only default, other"):
+        with pytest.raises(
+            CacheError, match="does not cover namespace 'third', only default, other"
+        ):
             maps.wait_for_rv(version, namespace="third")
 
 
@@ -225,7 +227,7 @@ async def test_after_a_restart_versions_can_be_waited_for_again() -> None:
 
 def test_who_gave_up_waiting_is_forgotten() -> None:
     part = SourceState(resource_version="1")
-    awaited = VersionWaiters("pods", [part])
+    awaited = VersionWaiters("pods", lambda: [part])
     latch: Latch | None = awaited.latch("5", None)
     reference = weakref.ref(latch) if latch is not None else None
     assert reference is not None
@@ -240,7 +242,7 @@ def test_who_gave_up_waiting_is_forgotten() -> None:
 
 def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
     part = SourceState()
-    awaited = VersionWaiters("pods", [part])
+    awaited = VersionWaiters("pods", lambda: [part])
     latches = {version: awaited.latch(version, None) for version in ("9", "10", "11")}
     for version, come in (("8", []), ("10", ["9", "10"]), ("100", ["9", "10", "11"])):
         part.resource_version = version

@@ -76,7 +76,9 @@ def test_what_is_no_kind_has_no_informer(client: Client, wrong: Any) -> None:
         new_informer(wrong, client)
     with pytest.raises(InvalidNameError, match=r"is no resource; pass a GVR such as GVR\.parse"):
         ListWatch.for_resource(client, wrong)
-    with pytest.raises((InvalidNameError, ConfigError), match=r"is no resource|cannot come out as"):
+    with pytest.raises(
+        (InvalidNameError, ConfigError), match=r"is not a resource|objects are available as"
+    ):
         factory.for_model(wrong)
 
 
@@ -104,7 +106,7 @@ def test_a_lister_refuses_what_is_no_selector(client: Client, wrong: Any) -> Non
 
 @pytest.mark.parametrize("wrong", [5, b"default", [5], Pod], ids=repr)
 def test_what_is_no_namespace_is_refused(client: Client, wrong: Any) -> None:
-    complaint = "namespace=.*: pass one as text, several as a list of texts"
+    complaint = "namespace=.*: pass a string, a list of strings"
     with pytest.raises(ConfigError, match=complaint):
         SharedInformerFactory(client, namespace=wrong)
     with pytest.raises(ConfigError, match=complaint):
@@ -126,7 +128,7 @@ def test_what_is_to_be_called_must_be_a_function(client: Client, option: str) ->
     ("options", "complaint"),
     [
         ({"default_resync": "often"}, "resync_period must be 0 .never. or more, not 'often'"),
-        ({"custom_resync": 5}, "custom_resync= takes a dict by resource, not int"),
+        ({"by_kind": 5}, "by_kind= takes a dict by resource, not int"),
         (
             {"options": {"page_size": 5}},
             r"options= takes kinform\.informers\.ReflectorOptions, not dict",

@@ -50,7 +50,9 @@ class InformerEvent(msgspec.Struct, Generic[T], frozen=True):
         """The argument of a handler's ``on_delete``; ``None`` if this is not a deletion."""
         if self.type is not ChangeType.DELETED:
             return None
-        return DeletedObject(self.key, self.object, self.final_state_unknown)
+        return DeletedObject(
+            self.key, self.object, self.final_state_unknown, self.source is ChangeSource.SCOPE
+        )
 
 
 class Inbox(Runner):

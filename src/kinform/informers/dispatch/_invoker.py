@@ -30,6 +30,13 @@ def is_in_initial_list(change: Change, event: HandlerEvent[T]) -> bool:
     return event.type is ChangeType.ADDED and change.source in _INITIAL
 
 
+def deleted_object(change: Change, event: HandlerEvent[T]) -> DeletedObject[T]:
+    """Return the argument of ``on_delete``."""
+    return DeletedObject(
+        change.key, event.object, event.final_state_unknown, change.source is ChangeSource.SCOPE
+    )
+
+
 class HandlerFailure(msgspec.Struct, frozen=True):
     """A failure of a handler or its filter. The event is not delivered again.
 
@@ -163,6 +170,5 @@ class HandlerInvoker(Generic[T]):
             ):
                 return callbacks.on_update(event.old, event.object)
         elif callbacks.on_delete is not None:
-            gone = DeletedObject(change.key, event.object, event.final_state_unknown)
-            return callbacks.on_delete(gone)
+            return callbacks.on_delete(deleted_object(change, event))
         return None

@@ -20,6 +20,8 @@ from kinform.client import (
     ResourceOrModel,
     Verbs,
     Watch,
+    as_field_selector,
+    as_label_selector,
     checked_form,
     place_of,
 )
@@ -71,6 +73,7 @@ class ListWatch(Generic[T]):
     Attributes:
         resource: The resource, if the source is a resource of a server.
         namespace: The only namespace of the objects; ``None`` for all.
+        labels, fields: The selectors of a resource, as strings.
         reachability: The connection state of the server, shared by all sources of one client.
     """
 
@@ -116,6 +119,9 @@ class ListWatch(Generic[T]):
         self.form = form
         self.name = name
         self.supports_streaming = supports_streaming
+        self.labels = ""
+        self.fields = ""
+        self._for_scope: Callable[[str | None, str, str], ListWatch[T]] | None = None
         self.resource: GVR | str | None = None
         self.namespace: str | None = None
         self.reachability = Reachability()
@@ -179,6 +185,16 @@ class ListWatch(Generic[T]):
         source.resource = found if isinstance(found, GVR) else str(found)
         source.namespace = namespace
         source.reachability = client.reachability
+        source.labels = str(as_label_selector(labels))
+        source.fields = str(as_field_selector(fields))
+        source._for_scope = lambda namespace, labels, fields: cls.for_resource(
+            verbs,
+            place,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            tweak_list_options=tweak_list_options,
+        )
         source._selectors = ListOptions(
             label_selector=(
                 LabelSelector.from_labels(labels) if isinstance(labels, Mapping) else labels
@@ -188,6 +204,21 @@ class ListWatch(Generic[T]):
             ),
         )
         return source
+
+    def with_scope(
+        self, *, namespace: str | None = None, labels: str = "", fields: str = ""
+    ) -> ListWatch[T]:
+        """Return a source for the same resource with another namespace or other selectors.
+
+        Raises:
+            ConfigError: This source was made from callables, which have a scope of their own.
+        """
+        if self._for_scope is None:
+            raise ConfigError(
+                f"{self!r} is made from callables, so its scope cannot change; use a source made "
+                "with ListWatch.for_resource"
+            )
+        return self._for_scope(namespace, labels, fields)
 
     async def page(self, options: ListOptions) -> ObjectList[T]:
         """Request one page. Items that cannot be decoded are in ``undecodable``.

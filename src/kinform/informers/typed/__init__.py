@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinform.informers._sharing import ResourceInformer
+from kinform.informers._lease import ResourceInformer
 from kinform.informers.typed._factory import SharedInformerFactory
 from kinform.informers.typed._new_informer import namespaces_of, new_informer
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, Unpack, cast
+from typing import TypeVar
 
 from kinform._checks import check_callable, expect
 from kinform.api import GVR
 from kinform.client import Client, Fields, Labels, suggest_resource
 from kinform.errors import ConfigError, NoMatchError
-from kinform.informers._factory import FactoryOptions, InformerFactory
-from kinform.informers._informer_key import Asked, InformerKey, Namespaces, as_gvr
+from kinform.informers._factory import InformerFactory
+from kinform.informers._informer_key import Namespaces, ResourceLike, as_gvr
+from kinform.informers._kind_options import KindOptions
+from kinform.informers._lease import ResourceInformer
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers._sharing import ResourceInformer
 from kinform.informers.typed._generated_groups import Groups
 from kinform.models import known_resources, model_for
 from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
@@ -36,15 +37,6 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
     ``namespace`` applies to namespaced kinds only.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        default_resync: float = 0.0,
-        **options: Unpack[FactoryOptions[TypedObject]],
-    ) -> None:
-        super().__init__(client, default_resync, **options)
-        self._held: dict[type[TypedObject], ResourceInformer[Any]] = {}
-
     def for_model(
         self,
         model: type[M],
@@ -52,27 +44,20 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         namespace: Namespaces = None,
         labels: Labels = "",
         fields: Fields = "",
+        options: KindOptions[M] | None = None,
     ) -> ResourceInformer[M]:
-        """Return the informer and the lister for a kind: ``factory.for_model(Pod)``.
+        """Return a lease of the informer for a kind, with a lister: ``factory.for_model(Pod)``.
 
-        Without a namespace and selectors, all calls return the same object, which counts as one
-        user of the informer. ``factory.core.v1.pods`` is equivalent.
+        ``factory.core.v1.pods`` is equivalent to a call without options.
 
         Raises:
             InvalidNameError: The kind has no resource.
             SelectorError: A selector is invalid.
-            AlreadyStoppedError: The factory was shut down before the first call for this kind.
+            AlreadyStoppedError: The factory was shut down.
         """
-        if namespace is not None or labels or fields:
-            return self.for_resource(
-                model, form=model, namespace=namespace, labels=labels, fields=fields
-            )
-        as_gvr(model)  # rejects arguments that may not even be hashable
-        with self._lock:
-            held = self._held.get(model)
-            if held is None or held.is_released:
-                held = self._held[model] = self.for_resource(model, form=model)
-        return cast("ResourceInformer[M]", held)
+        return self.for_resource(
+            model, form=model, namespace=namespace, labels=labels, fields=fields, options=options
+        )
 
     def informer_for(
         self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
@@ -87,11 +72,11 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
             ConfigError: ``build`` returned an informer of another kind, or something else.
             AlreadyStoppedError: The factory was shut down.
         """
-        key = self._key(model, None, "", "")
+        key = self._key(model)
         check_callable("build", build)
 
         def make() -> SharedIndexInformer[M]:
-            built = build(self.client, self._resync_period(key.resource))
+            built = build(self.client, key.options.resync_period)
             expect(
                 built,
                 SharedIndexInformer,
@@ -105,11 +90,11 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
                 )
             return built
 
-        return self._hold(key, model, make).informer
+        return self._lease(key, model, make).informer
 
     def object_or_metadata(
         self,
-        resource: Asked,
+        resource: ResourceLike,
         *,
         namespace: Namespaces = None,
         labels: Labels = "",
@@ -119,11 +104,10 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
 
         For programs that handle any kind, and need the contents of the kinds they know.
         """
-        key = self._key(resource, namespace, labels, fields)
-        if model_for(key.resource) is not None:
+        if model_for(as_gvr(resource)) is not None:
             return self.for_resource(resource, namespace=namespace, labels=labels, fields=fields)
-        key = InformerKey(key.resource, key.namespaces, key.labels, key.fields, only_metadata=True)
-        return self._hold(
+        key = self._key(resource, namespace, labels, fields, only_metadata=True)
+        return self._lease(
             key, PartialObjectMetadata, lambda: self._make_informer(key, PartialObjectMetadata)
         )
 
@@ -137,9 +121,9 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
             )
         return model
 
-    def _has_namespaces(self, resource: Asked) -> bool:
+    def _is_namespaced(self, resource: ResourceLike) -> bool:
         known = model_for(as_gvr(resource)) or resource
-        return super()._has_namespaces(known)
+        return super()._is_namespaced(known)
 
-    def _rests_as(self, resource: GVR) -> type[Handle]:
+    def _stored_form(self, resource: GVR) -> type[Handle]:
         return model_for(resource) or Unstructured

@@ -21,6 +21,7 @@ from kinform.errors import (
 )
 from kinform.informers import (
     DeletedObject,
+    KindOptions,
     Lister,
     ResourceInformer,
     SharedIndexInformer,
@@ -151,14 +152,16 @@ def test_every_kind_that_can_be_watched_has_an_accessor(client: Client) -> None:
     }
 
 
-def test_the_same_accessor_is_the_same_hold(factory: SharedInformerFactory) -> None:
-    assert factory.core.v1.nodes is factory.core.v1.nodes
-    assert factory.core.v1.nodes is factory.for_model(Node)
+def test_the_same_accessor_is_the_same_informer(factory: SharedInformerFactory) -> None:
+    assert factory.core.v1.nodes.informer is factory.core.v1.nodes.informer
+    assert factory.core.v1.nodes.informer is factory.for_model(Node).informer
     assert factory.for_resource("v1/nodes").informer is factory.core.v1.nodes.informer
     assert factory.for_model(Pod, namespace="a").informer is not factory.core.v1.pods.informer
 
 
-async def test_threads_that_ask_at_once_have_the_same_hold(factory: SharedInformerFactory) -> None:
+async def test_threads_that_ask_at_once_share_an_informer_and_have_leases_of_their_own(
+    factory: SharedInformerFactory,
+) -> None:
     found: list[ResourceInformer[Pod]] = []
     ready = threading.Barrier(8)
 
@@ -171,26 +174,33 @@ async def test_threads_that_ask_at_once_have_the_same_hold(factory: SharedInform
         thread.start()
     for thread in threads:
         await asyncio.to_thread(thread.join)
-    assert len(set(map(id, found))) == 1
+    assert len({id(lease) for lease in found}) == 8
+    assert len({id(lease.informer) for lease in found}) == 1
+    for lease in found[1:]:
+        lease.release()
+    assert len(factory.informers) == 1
     found[0].release()
     assert factory.informers == {}
 
 
-async def test_what_was_released_is_had_anew(
+async def test_a_release_ends_one_callers_lease_and_the_last_one_the_informer(
     kinform_api: ApiServer, factory: SharedInformerFactory
 ) -> None:
     kinform_api.create(node("node-1"))
-    first = factory.core.v1.nodes
+    first, other = factory.core.v1.nodes, factory.core.v1.nodes
     factory.start()
     await factory.wait_for_cache_sync(timeout=20)
     first.release()
+    first.release()
+    assert first.is_released
+    assert not other.is_released
+    assert other.informer.is_running
+    other.release()
     async with asyncio.timeout(20):
         await first.informer.stopped
 
     second = factory.core.v1.nodes
-    assert second is not first
     assert second.informer is not first.informer
-    assert factory.core.v1.nodes is second
     factory.start()
     assert await factory.wait_for_cache_sync(timeout=20)
     assert [each.name for each in second.lister.list()] == ["node-1"]
@@ -207,7 +217,7 @@ async def test_after_the_shutdown_what_was_held_can_be_read_and_nothing_new_be_a
     async with factory:
         await factory.wait_for_cache_sync(timeout=20)
     assert [each.name for each in factory.core.v1.nodes.lister.list()] == ["node-1"]
-    with pytest.raises(AlreadyStoppedError, match="make another factory"):
+    with pytest.raises(AlreadyStoppedError, match="create another factory"):
         _ = factory.core.v1.pods
 
 
@@ -290,7 +300,11 @@ async def test_one_broken_object_disturbs_no_other_and_says_where_it_is_broken(
 
 
 def test_resync_periods_are_said_by_class(client: Client) -> None:
-    factory = SharedInformerFactory(client, 30.0, custom_resync={Pod: 60.0, "v1/nodes": 0.0})
+    factory = SharedInformerFactory(
+        client,
+        30.0,
+        by_kind={Pod: KindOptions(resync_period=60.0), "v1/nodes": KindOptions(resync_period=0.0)},
+    )
 
     def period(hold: ResourceInformer[Any]) -> float:
         return hold.informer.add_event_handler(on_add=lambda obj: None).resync_period
@@ -299,7 +313,7 @@ def test_resync_periods_are_said_by_class(client: Client) -> None:
     assert period(factory.core.v1.nodes) == 0.0
     assert period(factory.core.v1.config_maps) == 30.0
     with pytest.raises(InvalidNameError, match="PodExecOptions has no resource"):
-        SharedInformerFactory(client, custom_resync={PodExecOptions: 1.0})
+        SharedInformerFactory(client, by_kind={PodExecOptions: KindOptions()})
 
 
 async def test_the_factorys_namespace_is_for_kinds_that_have_namespaces(
@@ -314,7 +328,7 @@ async def test_the_factorys_namespace_is_for_kinds_that_have_namespaces(
         assert [each.name for each in nodes.lister.list()] == ["node-1"]
     assert nodes.informer.namespaces == ()
     assert pods.informer.namespaces == ("default",)
-    with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces; leave"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped; leave"):
         SharedInformerFactory(client).for_model(Node, namespace="default")
 
 

@@ -11,7 +11,7 @@ import pytest
 from kinform import Client, SharedInformerFactory, new_informer
 from kinform.api import GVR, ListOptions
 from kinform.errors import ConfigError, InvalidNameError, NoMatchError
-from kinform.informers import InformerKey, ListWatch, SharedIndexInformer, label_index
+from kinform.informers import KindOptions, ListWatch, SharedIndexInformer, label_index
 from kinform.models.core.v1 import ConfigMap, Node, Pod, PodExecOptions
 from kinform.testing import ApiServer
 from tests.support.config_maps import MAPS, config_map
@@ -39,7 +39,9 @@ async def test_informer_for_builds_once_and_the_factory_runs_it(
 ) -> None:
     kinform_api.create(config_map("a", app="web"))
     kinform_api.create(config_map("b", app="db"))
-    factory = SharedInformerFactory(client, 5.0, custom_resync={ConfigMap: 7.0})
+    factory = SharedInformerFactory(
+        client, 5.0, by_kind={ConfigMap: KindOptions(resync_period=7.0)}
+    )
     built: list[tuple[Client, float]] = []
 
     def build(client: Client, resync_period: float) -> SharedIndexInformer[ConfigMap]:
@@ -49,7 +51,7 @@ async def test_informer_for_builds_once_and_the_factory_runs_it(
     informer = factory.informer_for(ConfigMap, build)
     assert factory.informer_for(ConfigMap, build) is informer
     assert factory.core.v1.config_maps.informer is informer
-    assert factory.informers == {InformerKey(MAPS): informer}
+    assert list(factory.informers.values()) == [informer]
     assert built == [(client, 7.0)]
     async with factory:
         assert await factory.wait_for_cache_sync(timeout=20)

@@ -1,4 +1,4 @@
-"""The low-level controller: passes the deltas of a source to one function, in order."""
+"""The delta controller: passes the deltas of a source to one function, in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T", bound=Handle)
 _BATCH = 1000
 
 
-class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """The configuration of a controller.
 
     Attributes:
@@ -54,14 +54,14 @@ class ControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     metrics: Metrics = NO_METRICS
 
 
-class Controller(Generic[T]):
+class DeltaController(Generic[T]):
     """Runs a reflector that fills a queue, and passes the queue's items to a function. Runs once.
 
     Each batch of the watch is processed before the next one is read. The queue therefore never
     exceeds one batch, and a slow function delays reading instead of using memory.
     """
 
-    def __init__(self, config: ControllerConfig[T]) -> None:
+    def __init__(self, config: DeltaControllerConfig[T]) -> None:
         self.config = config
         self.name = config.name or config.source.name
         self.queue = config.queue if config.queue is not None else DeltaFIFO(name=self.name)
@@ -96,7 +96,7 @@ class Controller(Generic[T]):
             AlreadyStartedError: The controller ran before; create another one.
         """
         if self._started:
-            raise AlreadyStartedError(f"controller {self.name} ran before; make another one")
+            raise AlreadyStartedError(f"controller {self.name} ran before; create another one")
         self._started = True
         try:
             await self.reflector.run()

@@ -12,8 +12,8 @@ import pytest
 from kinform.client import EventType, Frame
 from kinform.errors import AlreadyStartedError, DecodeError
 from kinform.informers import (
-    Controller,
-    ControllerConfig,
+    DeltaController,
+    DeltaControllerConfig,
     DeltaFIFO,
     Deltas,
     DeltasKind,
@@ -45,8 +45,8 @@ class WatchEventApplier:
 
 def config(
     source: LoggedSource | HeldSource, process: Any, **more: Any
-) -> ControllerConfig[Unstructured]:
-    return ControllerConfig(
+) -> DeltaControllerConfig[Unstructured]:
+    return DeltaControllerConfig(
         source=source.list_watch() if isinstance(source, LoggedSource) else source,
         process=process,
         **{"options": QUICK, **more},
@@ -55,7 +55,7 @@ def config(
 
 async def test_deltas_are_handed_out_in_their_order() -> None:
     source, taking = LoggedSource("a"), WatchEventApplier()
-    controller = Controller(config(source, taking))
+    controller = DeltaController(config(source, taking))
     async with running(controller):
         await controller.has_synced
         source.add("b")
@@ -80,7 +80,7 @@ async def test_it_has_synced_when_the_first_list_was_processed_and_not_before() 
         began.set()
         await go_on.wait()
 
-    controller = Controller(config(LoggedSource("a"), process))
+    controller = DeltaController(config(LoggedSource("a"), process))
     async with running(controller):
         await began.wait()
         assert not controller.has_synced
@@ -89,7 +89,7 @@ async def test_it_has_synced_when_the_first_list_was_processed_and_not_before() 
 
 
 async def test_an_empty_list_is_processed_too() -> None:
-    controller = Controller(config(LoggedSource(), WatchEventApplier()))
+    controller = DeltaController(config(LoggedSource(), WatchEventApplier()))
     async with running(controller), asyncio.timeout(20):
         await controller.has_synced
 
@@ -101,7 +101,7 @@ async def test_what_the_function_raises_ends_it_and_closes_its_watch() -> None:
         if deltas.kind is DeltasKind.CHANGES:
             raise LookupError("b")
 
-    controller = Controller(config(source, process))
+    controller = DeltaController(config(source, process))
     tasks = asyncio.all_tasks()
     async with running(controller) as task:
         await controller.has_synced
@@ -112,7 +112,7 @@ async def test_what_the_function_raises_ends_it_and_closes_its_watch() -> None:
 
 
 async def test_it_runs_once() -> None:
-    controller = Controller(config(LoggedSource("a"), WatchEventApplier()))
+    controller = DeltaController(config(LoggedSource("a"), WatchEventApplier()))
     async with running(controller):
         await controller.has_synced
         with pytest.raises(AlreadyStartedError, match="controller pods ran before"):
@@ -133,7 +133,7 @@ async def test_a_resync_says_everything_again_if_it_is_wanted() -> None:
             if isinstance(delta.object, Unstructured):
                 store.update(delta.object)
 
-    controller = Controller(
+    controller = DeltaController(
         config(
             LoggedSource("a"),
             process,
@@ -159,7 +159,9 @@ async def test_it_tells_of_failures_under_its_own_name() -> None:
         failures.append(failure)
         source.list_error = None
 
-    controller = Controller(config(source, WatchEventApplier(), name="mine", on_watch_error=hear))
+    controller = DeltaController(
+        config(source, WatchEventApplier(), name="mine", on_watch_error=hear)
+    )
     async with running(controller):
         await controller.has_synced
 
@@ -197,7 +199,7 @@ def _version(obj: Any) -> str:
 
 async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
     source, taking = HeldSource("a"), WatchEventApplier()
-    controller = Controller(config(source, taking))
+    controller = DeltaController(config(source, taking))
     async with running(controller):
         batches = await source.awaited()
         for rv, name in enumerate("bcd", start=11):
@@ -210,7 +212,7 @@ async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
 
 async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_other() -> None:
     source, taking = HeldSource("a"), WatchEventApplier()
-    async with running(Controller(config(source, taking))):
+    async with running(DeltaController(config(source, taking))):
         batches = await source.awaited()
         assert not batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
     assert taking.kinds[1:] == [DeltasKind.CHANGES] * 2
@@ -221,7 +223,7 @@ async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_al
     source, taking = HeldSource("a"), WatchEventApplier()
     queue: DeltaFIFO[Unstructured] = DeltaFIFO(key_func=lambda obj: f"pod:{obj.name}")
     unreadable = DecodeError("no object", key="default/c", resource_version="14")
-    async with running(Controller(config(source, taking, queue=queue))):
+    async with running(DeltaController(config(source, taking, queue=queue))):
         batches = await source.awaited()
         batches.give(added("b", "11"), modified("a", "12"), deleted("a", "13"))
         batches.give(Frame(EventType.DELETED, error=unreadable))
@@ -237,7 +239,7 @@ async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_al
 async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:
     source, taking = HeldSource("a"), WatchEventApplier()
     bookmark = Frame(EventType.BOOKMARK, record_of(pod("", rv="12")))
-    controller = Controller(config(source, taking))
+    controller = DeltaController(config(source, taking))
     async with running(controller):
         batches = await source.awaited()
         assert batches.give(added("b", "11"), bookmark)
@@ -248,7 +250,7 @@ async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:
 
 async def test_what_has_to_be_waited_for_is_before_anything_else_is_processed_or_read() -> None:
     source, slow = HeldSource("a"), Slow()
-    controller = Controller(config(source, slow))
+    controller = DeltaController(config(source, slow))
     async with running(controller):
         batches = await source.awaited()
         assert batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
@@ -276,7 +278,7 @@ async def test_a_resync_does_not_overtake_what_is_waited_for() -> None:
             synced.append(len(slow.steps))
         return slow(deltas)
 
-    controller = Controller(config(source, process, full_resync_period=10.0))
+    controller = DeltaController(config(source, process, full_resync_period=10.0))
     async with running(controller):
         batches = await source.awaited()
         assert batches.give(added("b", "11"))
@@ -301,7 +303,7 @@ async def test_a_batch_that_arrives_in_a_resync_waits_for_its_end() -> None:
             await gate.wait()
         steps.append(f"end {deltas.kind}")
 
-    async with running(Controller(config(source, process, full_resync_period=10.0))):
+    async with running(DeltaController(config(source, process, full_resync_period=10.0))):
         batches = await source.awaited()
         await asyncio.sleep(11)
         assert batches.give(added("b", "11"))
@@ -314,7 +316,7 @@ async def test_a_batch_that_arrives_in_a_resync_waits_for_its_end() -> None:
 
 async def test_what_nobody_waits_for_any_more_is_closed_at_the_end() -> None:
     source, slow = HeldSource("a"), Slow()
-    async with running(Controller(config(source, slow))) as task:
+    async with running(DeltaController(config(source, slow))) as task:
         batches = await source.awaited()
         assert batches.give(added("b", "11"))
         task.cancel()  # before anybody could begin to wait
@@ -325,7 +327,7 @@ async def test_what_nobody_waits_for_any_more_is_closed_at_the_end() -> None:
 
 async def test_what_is_being_waited_for_at_the_end_is_cancelled() -> None:
     source, slow = HeldSource("a"), Slow()
-    async with running(Controller(config(source, slow))) as task:
+    async with running(DeltaController(config(source, slow))) as task:
         batches = await source.awaited()
         batches.give(added("b", "11"))
         await asyncio.sleep(0.01)
@@ -354,7 +356,7 @@ async def test_what_the_function_raises_where_a_batch_arrives_ends_the_controlle
             return fail()
         raise error
 
-    controller = Controller(config(source, process))
+    controller = DeltaController(config(source, process))
     async with running(controller) as task:
         batches = await source.awaited()
         assert batches.give(added("b", "11"))

@@ -1,0 +1,347 @@
+"""The core of an informer: sources, reflectors, queues, table and dispatch, without types."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from kinform._checks import check_plain
+from kinform._runtime import Latch, Lifecycle
+from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
+from kinform.informers._changes import Change, ChangeSource
+from kinform.informers._delta_applier import DeltaApplier, removal_changes, replay_changes
+from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
+from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
+from kinform.informers._live_scope import LiveScope
+from kinform.informers._resyncing import Resyncing
+from kinform.informers._source_state import SourceState
+from kinform.informers._store_metrics import StoreMetrics
+from kinform.informers._version_waiters import VersionWaiters, oldest
+from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._invoker import HandlerFailure
+from kinform.informers.queue._delta_fifo import DeltaFIFO
+from kinform.informers.queue._deltas import Deltas, DeltasKind
+from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._options import ReflectorOptions
+from kinform.informers.reflector._quarantine import Quarantine
+from kinform.informers.reflector._state import WatchFailure
+from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.store._entries import Handles
+from kinform.informers.store._index_functions import NAMESPACE_INDEX, namespace_index
+from kinform.informers.store._indexer import Indexer
+from kinform.metrics import NO_METRICS, Metrics
+
+logger = logging.getLogger("kinform.informer")
+
+
+class InformerCore:
+    """One informer, of which typed ``SharedIndexInformer`` objects are views.
+
+    It stores records and delivers changes of records; views make handles of their own class from
+    them. All state is here, so every view sees the same.
+
+    Args:
+        sources: What to list and watch: one source, or one for each namespace.
+        name: The name used in logs, errors and metrics.
+        transform: Called once for each version of an object; receives the class of the sources.
+        on_watch_error, on_handler_error, options, metrics: See ``SharedIndexInformer``.
+
+    Attributes:
+        resync_period: Default number of seconds between resyncs of a handler.
+        form: The class of the sources' objects, which the transform receives.
+        indexer: The store, as objects of ``form``.
+        dispatcher: Delivers changes to handlers.
+        lifecycle: Starts and stops it.
+        lock: Held while the store changes and the mailboxes are filled, so that a handler
+            registered concurrently receives each change exactly once: in the replay or after it.
+        has_synced: Set once the store holds the first complete list; never reset.
+        scope: The namespaces and selectors it covers, which may change while it runs.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[ListWatch[Any]],
+        *,
+        name: str,
+        resync_period: float = 0.0,
+        transform: Transform[Any] | None = None,
+        on_watch_error: Callable[[WatchFailure], object] | None = None,
+        on_handler_error: Callable[[HandlerFailure], None] | None = None,
+        options: ReflectorOptions | None = None,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self.name = name
+        self.resync_period = resync_period
+        self.form = sources[0].form
+        adapter = Handles(self.form)
+        self.indexer: Indexer[Any] = Indexer(self.form, indexers={NAMESPACE_INDEX: namespace_index})
+        self.dispatcher: Dispatcher[Any] = Dispatcher(
+            name=name,
+            from_entry=adapter.from_entry,
+            version=adapter.version,
+            on_error=on_handler_error,
+            metrics=metrics,
+        )
+        self.lifecycle = Lifecycle(name, self._live, prepare=self._prepare, conclude=self._conclude)
+        self.lock = threading.RLock()
+        self.has_synced = Latch(f"{name} has synced")
+        self.quarantine = Quarantine()
+        self.scope = LiveScope(
+            name,
+            sources,
+            self.indexer,
+            launch=self._launch,
+            remove_objects=self._remove_objects,
+            changed=self._scope_changed,
+        )
+        self._transform = transform
+        self._on_watch_error = on_watch_error
+        self._options = options or ReflectorOptions()
+        self._metrics = metrics
+        self._fault: CacheError | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._waiters = VersionWaiters(name, lambda: self.scope.sources)
+        self._applier = DeltaApplier(self.indexer.table, adapter)
+        self._resyncing = Resyncing(self.dispatcher, self.indexer.table, self.lock)
+        self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
+
+    # -- subscribers -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def subscribing(self, what: str) -> Any:
+        """Hold the lock while a subscriber is added; yield what it receives first, if anything.
+
+        Raises:
+            AlreadyStoppedError: The informer has stopped. Start it again first.
+        """
+        with self.lock:
+            if self.lifecycle.is_stopped:
+                raise AlreadyStoppedError(
+                    f"informer {self.name} has stopped, so {what} would receive nothing; "
+                    "start it again first"
+                )
+            yield replay_changes(self.indexer.table) if len(self.indexer) else None
+        self.lifecycle.call_on_loop(self._resyncing.look_again)
+
+    # -- settings, before the start ----------------------------------------------------------
+
+    def set_transform(self, transform: Transform[Any] | None) -> None:
+        self._require_never_started("the transform")
+        check_plain("transform", transform)
+        self._transform = transform
+
+    def set_watch_error_handler(self, handler: Callable[[WatchFailure], object] | None) -> None:
+        self._require_never_started("the watch error handler")
+        check_plain("on_watch_error", handler)
+        self._on_watch_error = handler
+
+    # -- state, from any thread --------------------------------------------------------------
+
+    @property
+    def resource_version(self) -> str:
+        """The resource version of the store; with several sources, the oldest one."""
+        return oldest([each.resource_version for each in self.scope.sources])
+
+    def wait_for_rv(self, resource_version: str, namespace: str | None) -> Latch:
+        with self.lock:
+            return self._waiters.latch(resource_version, namespace)
+
+    def sync_status(self) -> SyncStatus:
+        source = worst([each.status() for each in self.scope.sources])
+        return SyncStatus(
+            synced=bool(self.has_synced),
+            phase=source.phase,
+            error=self._fault or (source.last_error if source.attempts else None),
+            attempts=source.attempts,
+            waiting=self.lifecycle.running_for,
+        )
+
+    def status(self) -> InformerStatus:
+        sources = {each.name: each.status() for each in self.scope.sources}
+        return InformerStatus(
+            name=self.name,
+            sync=self.sync_status(),
+            is_running=self.lifecycle.is_running,
+            mode=worst(list(sources.values())).mode,
+            objects=len(self.indexer),
+            bytes=self.indexer.memory,
+            index_bytes=self.indexer.index_memory,
+            resource_version=self.resource_version,
+            queue_depth=self._queue_depth,
+            quarantined=len(self.quarantine),
+            sources=sources,
+            handlers={each.name: each.stats for each in self.dispatcher.registrations},
+        )
+
+    @property
+    def staleness(self) -> float | None:
+        if not self.has_synced:
+            return None
+        ages = [each.staleness() for each in self.scope.sources]
+        return None if None in ages else max((age for age in ages if age is not None), default=0.0)
+
+    @property
+    def _queue_depth(self) -> int:
+        return sum(len(each.controller.queue) for each in self.scope.sources if each.controller)
+
+    # -- lifecycle ---------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self._fault = None
+        with self.lock:
+            self._waiters.begin()
+        self.dispatcher.prepare()
+        for source in self.scope.all_sources:
+            source.controller = self._make_controller(source)
+
+    def _conclude(self) -> None:
+        with self.lock:
+            self._waiters.end()
+
+    async def _live(self) -> None:
+        logger.debug("%s starts", self.name)
+        self._store_metrics.started(lambda: self.staleness)
+        self.dispatcher.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for source in self.scope.all_sources:
+                    self._run_source(source)
+                # Also carries out what was requested before the tasks existed.
+                self._follow_scope()
+                group.create_task(self._resyncing.run(), name=f"resync {self.name}")
+        except asyncio.CancelledError:
+            logger.debug("%s stops", self.name)
+        except BaseExceptionGroup as fault:
+            self._fault = CacheError(f"{self.name} stopped because of an internal error: {fault}")
+            self._fault.__cause__ = fault
+            logger.exception("%s stopped because of an internal error", self.name)
+        finally:
+            self._group = None
+            await self.dispatcher.stop()
+            self._store_metrics.stopped()
+
+    def _launch(self, source: SourceState) -> None:
+        """Start one more source, on the event loop of the informer."""
+        if self._group is not None and not self.lifecycle.is_stopping:
+            self._run_source(source)
+
+    def _run_source(self, source: SourceState) -> None:
+        assert self._group is not None
+        controller = source.controller
+        if controller is None:
+            controller = source.controller = self._make_controller(source)
+        source.task = self._group.create_task(controller.run(), name=f"source {source.source.name}")
+
+    def _make_controller(self, source: SourceState) -> DeltaController[Any]:
+        # One name in logs and metrics; with several sources, each is reported separately.
+        name = self.name if len(self.scope.sources) == 1 else source.source.name
+        return DeltaController(
+            DeltaControllerConfig(
+                source=source.source,
+                process=partial(self._process, source),
+                queue=DeltaFIFO(known_objects=source.known, name=name),
+                name=name,
+                admission=Admission(
+                    source.source.form,
+                    transform=self._transform,
+                    known=self.indexer.table,
+                    quarantine=self.quarantine,
+                    keeps_records=True,
+                ),
+                # After a restart, handlers must not receive an older state than before.
+                resource_version=source.resource_version,
+                on_watch_error=self._on_watch_error,
+                options=self._options,
+                metrics=self._metrics,
+            )
+        )
+
+    # -- processing, on the event loop -------------------------------------------------------
+
+    def _process(self, source: SourceState, deltas: Deltas[Any]) -> Awaitable[None] | None:
+        """Apply one item of the queue to the store, then deliver it; return what to wait for."""
+        started = time.monotonic()
+        with self.lock:
+            is_list = deltas.kind is DeltasKind.REPLACE
+            if source.is_retired or (is_list and not self._is_list_due(source, deltas)):
+                return None
+            changes = self._applier.apply(
+                deltas,
+                list_source=self._list_source(source) if is_list else ChangeSource.RELIST,
+                unchanged=is_list and self.dispatcher.wants_unchanged,
+            )
+            is_crowded = self.dispatcher.deliver(changes) if changes else False
+            # The version of this source; the store's version may come from another source.
+            source.resource_version = self._applier.resource_version or source.resource_version
+            if is_list:
+                source.synced = True
+                self.scope.settle()
+                self._look_for_sync()
+            if self._waiters.waiting:
+                self._waiters.look()
+            if self._store_metrics.is_wanted:
+                self._report(changes, is_list=is_list, seconds=time.monotonic() - started)
+        if changes:
+            self.dispatcher.rouse()
+        return self.dispatcher.wait_for_capacity() if is_crowded else None
+
+    def _is_list_due(self, source: SourceState, deltas: Deltas[Any]) -> bool:
+        """Whether a list may be applied; that of a successor must not go back in time."""
+        return source.predecessor is None or self.scope.swap(source, deltas.resource_version)
+
+    def _list_source(self, source: SourceState) -> ChangeSource:
+        if not self.has_synced:
+            return ChangeSource.RELIST if source.synced else ChangeSource.INITIAL
+        return ChangeSource.RELIST if source.synced else ChangeSource.SCOPE
+
+    def _look_for_sync(self) -> None:
+        if not self.has_synced and all(each.synced for each in self.scope.sources):
+            # After the mailboxes received the list: a handler syncs once it has processed it.
+            self.dispatcher.mark_synced()
+            self.has_synced.set()
+
+    def _report(self, changes: Sequence[Change], *, is_list: bool, seconds: float) -> None:
+        self._store_metrics.applied(
+            changes, is_list=is_list, queue_depth=self._queue_depth, seconds=seconds
+        )
+
+    # -- changes of the scope, on the event loop ---------------------------------------------
+
+    def _remove_objects(self, source: SourceState) -> None:
+        """Remove the objects of a source that leaves the informer, and deliver the deletions."""
+        with self.lock:
+            changes = removal_changes(self.indexer.table, source.known.list_keys())
+            self.quarantine.retain((), namespace=source.source.namespace)
+            if changes:
+                self.dispatcher.deliver(changes)
+            if self._store_metrics.is_wanted:
+                self._report(changes, is_list=True, seconds=0.0)
+
+    def _scope_changed(self) -> None:
+        """Act on a new scope: here if this is the loop or nothing runs, otherwise on the loop."""
+        if self.lifecycle.is_running and not self.lifecycle.is_on_loop:
+            self.lifecycle.call_on_loop(self._follow_scope)
+        else:
+            self._follow_scope()
+
+    def _follow_scope(self) -> None:
+        with self.lock:
+            self.scope.follow()
+            self._waiters.look()
+            if self._group is not None:
+                self._look_for_sync()
+        # Without the lock, because handlers may run here.
+        self.dispatcher.rouse()
+
+    def _require_never_started(self, what: str) -> None:
+        if self.lifecycle.was_started:
+            raise AlreadyStartedError(
+                f"informer {self.name} has been started; set {what} before that"
+            )
