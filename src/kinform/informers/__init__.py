@@ -28,10 +28,15 @@ from kinform.informers._transforms import (
     strip_metadata,
 )
 from kinform.informers._unshared_informer import Informer
-from kinform.informers.dispatch._events import EventStream, InformerEvent
-from kinform.informers.dispatch._handlers import AnyHandler, ResourceEventHandler
-from kinform.informers.dispatch._invoker import HandlerFailure
-from kinform.informers.dispatch._registration import HandlerStats, Registration
+from kinform.informers.dispatch import (
+    AnyHandler,
+    EventStream,
+    HandlerFailure,
+    HandlerStats,
+    InformerEvent,
+    Registration,
+    ResourceEventHandler,
+)
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
 from kinform.informers.reflector._admission import Admission, Transform

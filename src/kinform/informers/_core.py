@@ -23,8 +23,7 @@ from kinform.informers._resyncing import Resyncing
 from kinform.informers._source_state import SourceState
 from kinform.informers._store_metrics import StoreMetrics
 from kinform.informers._version_waiters import VersionWaiters, oldest
-from kinform.informers.dispatch._dispatch import Dispatcher
-from kinform.informers.dispatch._invoker import HandlerFailure
+from kinform.informers.dispatch import Dispatcher, HandlerFailure
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Deltas, DeltasKind
 from kinform.informers.reflector._admission import Admission, Transform

@@ -28,7 +28,7 @@ from kinform.informers._lease import ResourceInformer
 from kinform.informers._scope import Selectors, scope_of
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
-from kinform.informers.dispatch._invoker import HandlerFailure
+from kinform.informers.dispatch import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._state import WatchFailure

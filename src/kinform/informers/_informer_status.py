@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kinform.errors import KinformError
-from kinform.informers.dispatch._registration import HandlerStats
+from kinform.informers.dispatch import HandlerStats
 from kinform.informers.reflector._state import Phase, ReflectorState, ReflectorStatus, SyncMode
 
 # From furthest from watching to nearest: the worst source determines an informer's phase.

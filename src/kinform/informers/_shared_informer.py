@@ -17,12 +17,16 @@ from kinform.informers._informer_status import InformerStatus, SyncStatus
 from kinform.informers._resyncing import check_resync_period
 from kinform.informers._scope import Scope, Selectors
 from kinform.informers._source_state import sources_of
-from kinform.informers.dispatch._events import EventStream
-from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions, SubscriptionOptions
-from kinform.informers.dispatch._invoker import HandlerFailure
-from kinform.informers.dispatch._mailbox import Policy
-from kinform.informers.dispatch._projection import Filter
-from kinform.informers.dispatch._registration import Registration
+from kinform.informers.dispatch import (
+    AnyHandler,
+    EventStream,
+    Filter,
+    HandlerFailure,
+    HandlerOptions,
+    Policy,
+    Registration,
+    SubscriptionOptions,
+)
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import QuarantinedObject

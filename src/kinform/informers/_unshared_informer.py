@@ -11,7 +11,7 @@ from kinform.informers._changes import Change, ChangeSource, ChangeType, Deleted
 from kinform.informers._delta_applier import DeltaApplier
 from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._source_state import expect_source
-from kinform.informers.dispatch._handlers import AnyHandler, HandlerOptions
+from kinform.informers.dispatch import AnyHandler, HandlerOptions
 from kinform.informers.queue._delta_fifo import DeltaFIFO
 from kinform.informers.queue._deltas import Deltas, DeltasKind
 from kinform.informers.reflector._admission import Admission, Transform

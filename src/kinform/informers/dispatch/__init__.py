@@ -1,1 +1,31 @@
 """Dispatch: delivers changes of the store to handlers, each at its own pace."""
+
+from __future__ import annotations
+
+from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._events import EventStream, InformerEvent
+from kinform.informers.dispatch._handlers import (
+    AnyHandler,
+    HandlerOptions,
+    ResourceEventHandler,
+    SubscriptionOptions,
+)
+from kinform.informers.dispatch._invoker import HandlerFailure
+from kinform.informers.dispatch._mailbox import Policy
+from kinform.informers.dispatch._projection import Filter
+from kinform.informers.dispatch._registration import HandlerStats, Registration
+
+__all__ = [
+    "AnyHandler",
+    "Dispatcher",
+    "EventStream",
+    "Filter",
+    "HandlerFailure",
+    "HandlerOptions",
+    "HandlerStats",
+    "InformerEvent",
+    "Policy",
+    "Registration",
+    "ResourceEventHandler",
+    "SubscriptionOptions",
+]

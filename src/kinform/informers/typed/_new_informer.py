@@ -10,7 +10,7 @@ from kinform.client import Client, Fields, Labels
 from kinform.errors import InvalidNameError, NoMatchError
 from kinform.informers._informer_key import Namespaces, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers.dispatch._invoker import HandlerFailure
+from kinform.informers.dispatch import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._state import WatchFailure
