@@ -135,11 +135,6 @@ class Lifecycle:
             with contextlib.suppress(RuntimeError):  # the loop is closed, and the task has ended
                 self._loop.call_soon_threadsafe(call)
 
-    @property
-    def is_on_loop(self) -> bool:
-        """Whether this thread runs the loop of the current run."""
-        return self._loop is not None and running_loop() is self._loop
-
     def _launch(self, stopped: Latch) -> None:
         assert self._loop is not None
         self._task = self._loop.create_task(self._work(), name=self.name)

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -113,7 +113,7 @@ class InformerCore:
     # -- subscribers -------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def subscribing(self, what: str) -> Any:
+    def subscribing(self, what: str) -> Iterator[list[Change] | None]:
         """Hold the lock while a subscriber is added; yield what it receives first, if anything.
 
         Raises:
@@ -324,8 +324,8 @@ class InformerCore:
                 self._report(changes, is_list=True, seconds=0.0)
 
     def _scope_changed(self) -> None:
-        """Act on a new scope: here if this is the loop or nothing runs, otherwise on the loop."""
-        if self.lifecycle.is_running and not self.lifecycle.is_on_loop:
+        """Act on a new scope: soon on the loop if the informer runs, otherwise at once."""
+        if self.lifecycle.is_running:
             self.lifecycle.call_on_loop(self._follow_scope)
         else:
             self._follow_scope()

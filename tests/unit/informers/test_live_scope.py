@@ -245,6 +245,25 @@ async def test_scope_changes_from_any_thread(client: Client) -> None:
         assert keys(informer) == ["b/db"]
 
 
+async def test_a_handler_may_change_the_scope_of_its_own_informer(client: Client) -> None:
+    informer = informer_of(client, "a", "b")
+    gone: list[str] = []
+
+    async def on_add(obj: Unstructured) -> None:
+        if obj.key == "a/web":
+            await informer.remove_namespace("b")
+            await informer.add_namespace("c")
+
+    async def on_delete(deleted: DeletedObject[Unstructured]) -> None:
+        gone.append(deleted.key)
+
+    registration = informer.add_event_handler(on_add=on_add, on_delete=on_delete)
+    async with informer, asyncio.timeout(20):
+        await registration.has_synced
+        await wait_until(lambda: keys(informer) == ["a/db", "a/web", "c/db", "c/web"])
+        await wait_until(lambda: len(gone) in (0, 2) and informer.namespaces == ("a", "c"))
+
+
 async def test_wait_for_a_version_of_a_removed_namespace_ends(client: Client) -> None:
     informer = informer_of(client, "a", "b")
     async with informer:
