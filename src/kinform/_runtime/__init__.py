@@ -2,7 +2,8 @@
 
 from kinform._runtime._backoff import Backoff, connection_backoff
 from kinform._runtime._latch import Latch, wait_for
-from kinform._runtime._lifecycle import Lifecycle, Runnable, running_loop
+from kinform._runtime._lifecycle import Lifecycle, Runnable
+from kinform._runtime._running_loop import running_loop
 from kinform._runtime._waking import wake
 
 __all__ = [

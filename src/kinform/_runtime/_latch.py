@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 
 from kinform._checks import expect
+from kinform._runtime._running_loop import running_loop
 from kinform._runtime._waking import wake
 from kinform.errors import AlreadyStoppedError, CacheSyncError, StateError
 
@@ -90,7 +91,7 @@ class Latch:
         """
         if self._is_set:
             return True
-        if _runs_a_loop():
+        if running_loop() is not None:
             raise StateError(
                 f"waiting for {self.name or 'a latch'} would block this thread's event loop; "
                 "await it instead"
@@ -158,11 +159,3 @@ def _late(latches: tuple[Latch, ...]) -> str:
 def _log_late(latches: tuple[Latch, ...], aim: str) -> None:
     if late := _late(latches):
         logger.info("waiting%s since %g s; still not: %s", aim, _LATE, late)
-
-
-def _runs_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

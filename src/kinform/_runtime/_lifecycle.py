@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from kinform._runtime._latch import Latch
+from kinform._runtime._running_loop import running_loop
 from kinform.errors import AlreadyStartedError, StateError
 
 
@@ -229,11 +230,3 @@ class Runnable:
     ) -> None:
         self.stop()
         await self.stopped
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that runs on this thread, if any."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from kinform._runtime._running_loop import running_loop
+
 
 def wake(waiter: asyncio.Future[None]) -> None:
     """Set the result of a future from any thread."""
     loop = waiter.get_loop()
-    try:
-        here = asyncio.get_running_loop()
-    except RuntimeError:
-        here = None
-    if here is loop:
+    if running_loop() is loop:
         _finish(waiter)
         return
     try:

@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from kinform._runtime import running_loop
 from kinform.blocking._life import Closer, Life
 from kinform.errors import StateError
 
@@ -144,7 +145,7 @@ class LoopThread:
         if threading.current_thread() is self._life.thread:
             raise StateError(f"a blocking call on {self.name}'s own loop would wait for itself")
         instead = instead or self._instead
-        if instead and _runs_a_loop():
+        if instead and running_loop() is not None:
             raise StateError(
                 f"a blocking call on {self.name} would bring this thread's event loop to a stand; "
                 f"use {instead} there"
@@ -158,11 +159,3 @@ class LoopThread:
             if loop is None or not self.is_running:
                 raise StateError(f"{self.name} is not running; use it inside its with block")
             return asyncio.run_coroutine_threadsafe(work, loop)
-
-
-def _runs_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
