@@ -10,28 +10,41 @@ from typing import Any
 from kinform.errors import ConfigError
 
 
-def expect(given: object, wanted: type[Any], *, taker: str, meant: str, way_out: str = "") -> None:
+def expect(
+    given: object, wanted: type[Any], *, receiver: str, expected: str, hint: str = ""
+) -> None:
     """Check the type of an argument.
 
+    Args:
+        given: The argument.
+        wanted: The required type.
+        receiver: The function, class or option that was called with it, for the message.
+        expected: What the receiver accepts, for the message.
+        hint: What to do instead, for the message.
+
     Raises:
-        ConfigError: ``given`` is not an instance of ``wanted``; the message says what ``taker``
-            accepts.
+        ConfigError: ``given`` is not an instance of ``wanted``.
     """
     if not isinstance(given, wanted):
-        hint = f"; {way_out}" if way_out else ""
-        raise ConfigError(f"{taker} takes {meant}, not {_called(given)}{hint}")
+        raise ConfigError(_message(given, receiver, expected, hint))
 
 
-def expect_client(given: object, wanted: type[Any], *, taker: str, room: str = "kinform") -> None:
-    """Check that an argument is a client of the package ``room``, and not a configuration."""
+def expect_client(
+    given: object, wanted: type[Any], *, receiver: str, package: str = "kinform"
+) -> None:
+    """Check that an argument is a client of this package, and not a configuration."""
     expect(
         given,
         wanted,
-        taker=taker,
-        meant=f"a {room}.Client",
-        way_out=f"{room}.Client.from_env() makes one, {room}.Client(config) makes one of a "
+        receiver=receiver,
+        expected=f"a {package}.Client",
+        hint=f"{package}.Client.from_env() makes one, {package}.Client(config) makes one of a "
         "configuration",
     )
+
+
+def _message(given: object, receiver: str, expected: str, hint: str) -> str:
+    return f"{receiver} takes {expected}, not {_called(given)}{f'; {hint}' if hint else ''}"
 
 
 def _called(given: object) -> str:

@@ -135,12 +135,14 @@ class Client(TypedVerbs):
     request = blocking_method(AsyncClient.request)
 
 
-def inner_client(client: Client, *, taker: str) -> AsyncClient:
+def inner_client(client: Client, *, receiver: str) -> AsyncClient:
     """Return the async client of a blocking one.
 
     Raises:
         ConfigError: It is not a client, or it is an async client.
     """
-    expect_client(client, Client, taker=f"kinform.blocking.{taker}", room="kinform.blocking")
+    expect_client(
+        client, Client, receiver=f"kinform.blocking.{receiver}", package="kinform.blocking"
+    )
     inner: AsyncClient = client._inner
     return inner

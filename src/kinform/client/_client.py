@@ -64,9 +64,9 @@ class Client(Writing):
         expect(
             config,
             ClusterConfig,
-            taker="Client",
-            meant="a kinform.ClusterConfig",
-            way_out="Client.from_env() and Client.from_kubeconfig() find one",
+            receiver="Client",
+            expected="a kinform.ClusterConfig",
+            hint="Client.from_env() and Client.from_kubeconfig() find one",
         )
         _check_options(page_size, max_retries, max_body_size, timeout, watch_latency)
         self.config = config
@@ -172,14 +172,14 @@ class Client(Writing):
             InvalidNameError: ``path`` is not an absolute path, or contains a query.
             ConfigError: An argument has the wrong type.
         """
-        for option, given, form, meant in (
+        for option, given, form, expected in (
             ("method", method, str, "text"),
             ("path", path, str, "text"),
             ("query", query or {}, Mapping, "a dict of text"),
             ("headers", headers or {}, Mapping, "a dict of text"),
             ("body", body or b"", bytes, "bytes"),
         ):
-            expect(given, form, taker=f"{option}= of request()", meant=meant)
+            expect(given, form, receiver=f"{option}= of request()", expected=expected)
         if not path.startswith("/") or "?" in path or "#" in path:
             raise InvalidNameError(
                 f"{path!r} is no path; it starts with '/', and what follows a '?' goes into query="

@@ -379,7 +379,7 @@ class Verbs(Generic[T]):
 
 
 def _require_options(options: object, verb: str) -> None:
-    expect(options, ListOptions, taker=verb, meant="kinform.ListOptions")
+    expect(options, ListOptions, receiver=verb, expected="kinform.ListOptions")
 
 
 def _in_pages_of(size: int, options: ListOptions) -> ListOptions:

@@ -92,8 +92,10 @@ class InformerFactory(ABC, Generic[T]):
         metrics: Metrics = NO_METRICS,
         name: str = "",
     ) -> None:
-        expect_client(client, Client, taker=type(self).__name__)
-        expect(custom_resync or {}, Mapping, taker="custom_resync=", meant="a dict by resource")
+        expect_client(client, Client, receiver=type(self).__name__)
+        expect(
+            custom_resync or {}, Mapping, receiver="custom_resync=", expected="a dict by resource"
+        )
         self.client = client
         self.name = name or type(self).__name__
         self._default_resync = default_resync

@@ -91,8 +91,8 @@ class SharedIndexInformer(ObservedInformer[T]):
             expect(
                 options,
                 ReflectorOptions,
-                taker="options=",
-                meant="kinform.informers.ReflectorOptions",
+                receiver="options=",
+                expected="kinform.informers.ReflectorOptions",
             )
         form, name = sources[0].form, name or sources[0].name
         metrics = guarded(metrics)
