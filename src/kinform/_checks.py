@@ -38,16 +38,15 @@ def expect_client(
         wanted,
         receiver=receiver,
         expected=f"a {package}.Client",
-        hint=f"{package}.Client.from_env() makes one, {package}.Client(config) makes one of a "
-        "configuration",
+        hint=f"create one with {package}.Client.from_env() or {package}.Client(config)",
     )
 
 
 def _message(given: object, receiver: str, expected: str, hint: str) -> str:
-    return f"{receiver} takes {expected}, not {_called(given)}{f'; {hint}' if hint else ''}"
+    return f"{receiver} takes {expected}, not {_describe(given)}{f'; {hint}' if hint else ''}"
 
 
-def _called(given: object) -> str:
+def _describe(given: object) -> str:
     """Describe a value by its class, since its contents may be long or secret."""
     if given is None:
         return "None"
@@ -74,7 +73,7 @@ def check_callable(option: str, function: object) -> None:
         ConfigError: It is not; the message names ``option``.
     """
     if not callable(function):
-        raise ConfigError(f"{option} is called, and {function!r} cannot be: pass a function")
+        raise ConfigError(f"{option} must be a function, not {function!r}")
 
 
 def check_plain(option: str, function: Callable[..., object] | None) -> None:
@@ -88,5 +87,5 @@ def check_plain(option: str, function: Callable[..., object] | None) -> None:
     check_callable(option, function)
     if is_async_callable(function):
         raise ConfigError(
-            f"{option} is called, not awaited: pass a plain def (it may start a task)"
+            f"{option} must not be async: pass a plain function (it may start a task)"
         )

@@ -28,7 +28,7 @@ from kinform.client import (
     WatchKeywords,
     WriteKeywords,
 )
-from kinform.client._writing import Writing
+from kinform.client._object_writer import ObjectWriter
 from kinform.informers import ListWatch
 from kinform.models.apps.v1 import Deployment
 from kinform.models.autoscaling.v1 import Scale
@@ -205,6 +205,6 @@ def test_no_keyword_is_missing(verb: Any, declared: Any, positional: set[str]) -
 
 def test_no_keyword_of_the_writes_is_missing() -> None:
     # What is declared is passed on to one place, which takes no more than that.
-    taken = get_type_hints(Writing._send).keys() - {"method", "obj", "form", "return"}
+    taken = get_type_hints(ObjectWriter.write).keys() - {"verb", "obj", "form", "return"}
     assert get_type_hints(WriteKeywords).keys() == taken - {"force"}
     assert get_type_hints(ApplyKeywords).keys() == taken

@@ -12,6 +12,7 @@ from kinform.client._arguments import (
 )
 from kinform.client._client import Client
 from kinform.client._discovery import Discovery
+from kinform.client._forms import checked_form
 from kinform.client._framing import EventType, Frame, FrameDecoder
 from kinform.client._keywords import (
     ApplyKeywords,
@@ -25,18 +26,18 @@ from kinform.client._keywords import (
     WriteKeywords,
 )
 from kinform.client._lists import ObjectList, Undecodable
+from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import WireFormat
+from kinform.client._object_writer import ObjectOrMapping
 from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
-from kinform.client._typed_verbs import MetadataVerbs, checked_form
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch, WatchEvent
-from kinform.client._writing import Body
+from kinform.client._write_hooks import Write, WriteHook, WriteVerb
 
 __all__ = [
     "ApplyKeywords",
-    "Body",
     "Client",
     "DeleteCollectionKeywords",
     "DeleteKeywords",
@@ -50,6 +51,7 @@ __all__ = [
     "ListKeywords",
     "MetadataVerbs",
     "ObjectList",
+    "ObjectOrMapping",
     "PageKeywords",
     "PatchKeywords",
     "PatchType",
@@ -63,7 +65,10 @@ __all__ = [
     "WatchEvent",
     "WatchKeywords",
     "WireFormat",
+    "Write",
+    "WriteHook",
     "WriteKeywords",
+    "WriteVerb",
     "as_field_selector",
     "as_label_selector",
     "checked_form",
