@@ -32,14 +32,39 @@ def expect(
 def expect_client(
     given: object, wanted: type[Any], *, receiver: str, package: str = "kinform"
 ) -> None:
-    """Check that an argument is a client of this package, and not a configuration."""
-    expect(
-        given,
-        wanted,
-        receiver=receiver,
-        expected=f"a {package}.Client",
-        hint=f"create one with {package}.Client.from_env() or {package}.Client(config)",
-    )
+    """Check that an argument is a client, and not a configuration.
+
+    Args:
+        given: The argument.
+        wanted: A class, or a Protocol, which every object with all of its members satisfies.
+        receiver: The function or class that was called with it, for the message.
+        package: The package whose client is accepted, for the message.
+
+    Raises:
+        ConfigError: ``given`` is not a client; the message names a missing member.
+    """
+    hint = f"create one with {package}.Client.from_env() or {package}.Client(config)"
+    if not getattr(wanted, "_is_protocol", False):
+        expect(given, wanted, receiver=receiver, expected=f"a {package}.Client", hint=hint)
+        return
+    missing = _missing_members(given, wanted)
+    if not missing:
+        return
+    if len(missing) < len(_members(wanted)):  # otherwise it does not resemble a client
+        protocol = f"{wanted.__module__.partition('._')[0]}.{wanted.__name__}"
+        hint = f"it has no {missing[0]!r}, which {protocol} requires"
+    raise ConfigError(_message(given, receiver, f"a {package}.Client", hint))
+
+
+def _missing_members(given: object, protocol: type[Any]) -> list[str]:
+    members = _members(protocol)
+    # A class has the methods, too, but cannot be used in place of an instance.
+    return [each for each in members if isinstance(given, type) or not hasattr(given, each)]
+
+
+def _members(protocol: type[Any]) -> list[str]:
+    """Return the public methods and properties of a Protocol, in the order of definition."""
+    return [name for name in vars(protocol) if not name.startswith("_")]
 
 
 def _message(given: object, receiver: str, expected: str, hint: str) -> str:

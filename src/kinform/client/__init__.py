@@ -29,6 +29,14 @@ from kinform.client._lists import ObjectList, Undecodable
 from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import WireFormat
 from kinform.client._object_writer import ObjectOrMapping
+from kinform.client._protocols import (
+    Reader,
+    ViewReader,
+    ViewWatcher,
+    Watcher,
+    Writer,
+    watcher_view,
+)
 from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
@@ -57,21 +65,27 @@ __all__ = [
     "PatchType",
     "Propagation",
     "Reachability",
+    "Reader",
     "Resource",
     "ResourceOrModel",
     "Undecodable",
     "Verbs",
+    "ViewReader",
+    "ViewWatcher",
     "Watch",
     "WatchEvent",
     "WatchKeywords",
+    "Watcher",
     "WireFormat",
     "Write",
     "WriteHook",
     "WriteKeywords",
     "WriteVerb",
+    "Writer",
     "as_field_selector",
     "as_label_selector",
     "checked_form",
     "place_of",
     "suggest_resource",
+    "watcher_view",
 ]
