@@ -80,7 +80,7 @@ class WriteHook:
             result: The server's response: the object with its new resource version. If the server
                 only confirms success, as it usually does for a deletion or an eviction, an
                 ``Unstructured`` of kind Status, or the list of deleted objects. ``None`` if the
-                response is empty.
+                response is empty or cannot be decoded.
         """
 
     def failed(self, write: Write, error: BaseException) -> None:
