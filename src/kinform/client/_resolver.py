@@ -123,8 +123,8 @@ class Resolver:
         try:
             await self._discovery.refresh()  # the cached entry may be outdated
             # Look up by name: a model or an older discovery may differ from this server.
-            asked = resource.gvr if isinstance(resource, ApiResource) else resource
-            found = await self.resolve(asked)
+            named = resource.gvr if isinstance(resource, ApiResource) else resource
+            found = await self.resolve(named)
         except NoMatchError as no_match:
             raise no_match from error
         except KinformError:
