@@ -235,7 +235,12 @@ class ViewWatcher(Protocol[T]):
         ...
 
     async def page(
-        self, resource: Resource, options: ListOptions, **more: Unpack[PageKeywords]
+        self,
+        resource: Resource,
+        options: ListOptions,
+        *,
+        namespace: str | None = None,
+        retry: bool = True,
     ) -> ObjectList[T]:
         """Request one page of a list."""
         ...
@@ -244,7 +249,9 @@ class ViewWatcher(Protocol[T]):
         self,
         resource: Resource,
         options: ListOptions | None = None,
-        **more: Unpack[WatchKeywords],
+        *,
+        namespace: str | None = None,
+        retry: bool = True,
     ) -> Watch[T]:
         """Watch changes after a resource version."""
         ...
