@@ -25,7 +25,16 @@ from kinform.api import (
     namespace_key,
     split_namespace_key,
 )
-from kinform.client import Client, EventType, ObjectList, Watch, WatchEvent
+from kinform.client import (
+    Client,
+    EventType,
+    ObjectList,
+    Reader,
+    Watch,
+    Watcher,
+    WatchEvent,
+    Writer,
+)
 from kinform.errors import (
     ApiError,
     CacheSyncError,
@@ -86,6 +95,7 @@ __all__ = [
     "ObjectName",
     "PartialObjectMetadata",
     "Quantity",
+    "Reader",
     "Reflector",
     "Registration",
     "ResourceEventHandler",
@@ -97,6 +107,8 @@ __all__ = [
     "Unstructured",
     "Watch",
     "WatchEvent",
+    "Watcher",
+    "Writer",
     "namespace_key",
     "new_informer",
     "split_namespace_key",

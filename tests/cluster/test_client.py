@@ -482,7 +482,7 @@ async def test_a_wrong_resource_is_answered_with_the_right_one(
 
 async def test_a_namespace_for_what_has_none_is_called_so(client: Client) -> None:
     for attempt in (client.list(NODES, namespace="x"), client.get(NODES, "n", namespace="x")):
-        with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+        with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
             await attempt
 
 

@@ -223,7 +223,7 @@ async def test_a_token_is_asked_for(client: Client) -> None:
 
 
 async def test_mistakes_are_named(client: Client) -> None:
-    with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
         await client.get(Node, "n", namespace=client.namespace)
     with pytest.raises(NoMatchError, match=r"the server has no resource example\.com/v1/gadgets"):
         await client.list(Gadget, namespace=client.namespace)

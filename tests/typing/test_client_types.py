@@ -23,12 +23,17 @@ from kinform.client import (
     ObjectList,
     PageKeywords,
     PatchKeywords,
+    Reader,
     Verbs,
+    ViewReader,
+    ViewWatcher,
     Watch,
+    Watcher,
     WatchKeywords,
     WriteKeywords,
+    Writer,
 )
-from kinform.client._writing import Writing
+from kinform.client._object_writer import ObjectWriter
 from kinform.informers import ListWatch
 from kinform.models.apps.v1 import Deployment
 from kinform.models.autoscaling.v1 import Scale
@@ -169,6 +174,44 @@ def test_the_blocking_client_says_the_same(kinform_server: BlockingApiServer) ->
     assert deleted is None
 
 
+def test_protocols_are_satisfied_by_what_fits(kinform_server: BlockingApiServer) -> None:
+    client = Client(kinform_server.config)
+    all_three: tuple[Reader, Writer, Watcher] = (client, client, client)
+    readers: tuple[ViewReader[PartialObjectMetadata], ViewReader[Pod]] = (
+        client.metadata,
+        client.view(Pod),
+    )
+    watchers: tuple[ViewWatcher[PartialObjectMetadata], ViewWatcher[Pod]] = (
+        client.metadata,
+        client.view(Pod),
+    )
+    # The checkers must report these, and do.
+    no_reader: Reader = client.metadata  # type: ignore[assignment]  # a class names no form here
+    no_writer: Writer = client.view(Pod)  # type: ignore[assignment]  # it cannot create
+    other_form: ViewWatcher[Pod] = client.metadata  # type: ignore[assignment]
+
+    assert [type(each) for each in all_three] == [Client] * 3
+    assert [each.form for each in watchers] == [PartialObjectMetadata, Pod]
+    assert len(readers) == 2
+    assert None not in (no_reader, no_writer, other_form)
+
+
+async def through_protocols(reader: Reader, writer: Writer, watcher: Watcher) -> None:
+    """For the checkers alone."""
+    assert_type(await reader.get(Pod, "a"), Pod)
+    assert_type(await reader.get(MAPS, "a", namespace="x"), Unstructured)
+    assert_type(await reader.list(Pod, labels="app=web", limit=5), ObjectList[Pod])
+    assert_type(await writer.create(made("a")), ConfigMap)
+    assert_type(await writer.update(RAW, subresource="status"), Unstructured)
+    assert_type(await writer.apply(RAW, field_manager="me", form=ConfigMap), ConfigMap)
+    assert_type(await writer.patch(Pod, "a", {}), Pod)
+    assert_type(await writer.delete(Pod, "a"), Pod | None)
+    assert_type(await watcher.page(Pod, ListOptions()), ObjectList[Pod])
+    assert_type(watcher.watch(MAPS), Watch[Unstructured])
+    assert_type(watcher.view(Pod), ViewWatcher[Pod])
+    await reader.get(Pod, "a", subresource="scale")  # type: ignore[call-overload]  # not cached
+
+
 async def never_run(client: Client, scaled: Scale, plain: blocking.Client) -> None:
     """What needs a server of more; for the checkers alone."""
     assert_type(await client.get(Deployment, "web", subresource="scale", form=Scale), Scale)
@@ -205,6 +248,6 @@ def test_no_keyword_is_missing(verb: Any, declared: Any, positional: set[str]) -
 
 def test_no_keyword_of_the_writes_is_missing() -> None:
     # What is declared is passed on to one place, which takes no more than that.
-    taken = get_type_hints(Writing._send).keys() - {"method", "obj", "form", "return"}
+    taken = get_type_hints(ObjectWriter.write).keys() - {"verb", "obj", "form", "return"}
     assert get_type_hints(WriteKeywords).keys() == taken - {"force"}
     assert get_type_hints(ApplyKeywords).keys() == taken

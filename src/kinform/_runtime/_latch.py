@@ -136,7 +136,7 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
         ConfigError: An argument is not a latch.
     """
     for latch in latches:
-        expect(latch, Latch, taker="wait_for", meant="latches such as informer.has_synced")
+        expect(latch, Latch, receiver="wait_for", expected="latches such as informer.has_synced")
     aim = f" for {what}" if what else ""
     reminder = asyncio.get_running_loop().call_later(_LATE, _log_late, latches, aim)
     try:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypedDict, Unpack
 
 from kinform._checks import expect_client
-from kinform.blocking._facade import blocking_method
+from kinform.blocking._facade import blocking_method, direct_method
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
@@ -133,14 +133,19 @@ class Client(TypedVerbs):
 
     server_version = blocking_method(AsyncClient.server_version)
     request = blocking_method(AsyncClient.request)
+    # Hooks are called on the client's loop thread.
+    add_write_hook = direct_method(AsyncClient.add_write_hook)
+    remove_write_hook = direct_method(AsyncClient.remove_write_hook)
 
 
-def inner_client(client: Client, *, taker: str) -> AsyncClient:
+def inner_client(client: Client, *, receiver: str) -> AsyncClient:
     """Return the async client of a blocking one.
 
     Raises:
         ConfigError: It is not a client, or it is an async client.
     """
-    expect_client(client, Client, taker=f"kinform.blocking.{taker}", room="kinform.blocking")
+    expect_client(
+        client, Client, receiver=f"kinform.blocking.{receiver}", package="kinform.blocking"
+    )
     inner: AsyncClient = client._inner
     return inner

@@ -209,7 +209,7 @@ class DynamicSharedInformerFactory(BlockingFactory[Unstructured]):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[Unstructured]],
     ) -> None:
-        inner = inner_client(client, taker=type(self).__name__)
+        inner = inner_client(client, receiver=type(self).__name__)
         super().__init__(client, AsyncDynamicFactory(inner, default_resync, **options))
 
 
@@ -222,5 +222,5 @@ class MetadataSharedInformerFactory(BlockingFactory[PartialObjectMetadata]):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[PartialObjectMetadata]],
     ) -> None:
-        inner = inner_client(client, taker=type(self).__name__)
+        inner = inner_client(client, receiver=type(self).__name__)
         super().__init__(client, AsyncMetadataFactory(inner, default_resync, **options))

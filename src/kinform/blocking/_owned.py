@@ -38,7 +38,7 @@ class Owned:
         needs: object = None,
     ) -> None:
         if loop is not None:
-            expect(loop, LoopThread, taker="loop=", meant="a kinform.blocking.LoopThread")
+            expect(loop, LoopThread, receiver="loop=", expected="a kinform.blocking.LoopThread")
         self.name = name
         self.loop = loop if loop is not None else LoopThread(name=name)
         self._instead = instead

@@ -122,7 +122,10 @@ class ListWatch(BlockingFacade, Generic[T]):
             ConfigError: ``client`` is not a blocking client.
         """
         expect_client(
-            client, Verbs, taker="kinform.blocking.ListWatch.for_resource", room="kinform.blocking"
+            client,
+            Verbs,
+            receiver="kinform.blocking.ListWatch.for_resource",
+            package="kinform.blocking",
         )
         source = cls.__new__(cls)
         inner = AsyncListWatch.for_resource(client._inner, resource, **options)
@@ -160,8 +163,8 @@ def inner_sources(*sources: ListWatch[T]) -> list[AsyncListWatch[T]]:
         expect(
             source,
             ListWatch,
-            taker="an informer of kinform.blocking",
-            meant="a kinform.blocking.ListWatch",
+            receiver="an informer of kinform.blocking",
+            expected="a kinform.blocking.ListWatch",
         )
     if len({source._owned.loop for source in sources}) > 1:
         raise ConfigError(

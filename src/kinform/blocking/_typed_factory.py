@@ -47,7 +47,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
         default_resync: float = 0.0,
         **options: Unpack[FactoryOptions[TypedObject]],
     ) -> None:
-        inner = inner_client(client, taker=type(self).__name__)
+        inner = inner_client(client, receiver=type(self).__name__)
         super().__init__(client, AsyncFactory(inner, default_resync, **options))
 
     def for_model(
@@ -74,8 +74,8 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
             expect(
                 built,
                 SharedIndexInformer,
-                taker="informer_for",
-                meant="what builds a kinform.blocking.SharedIndexInformer",
+                receiver="informer_for",
+                expected="what builds a kinform.blocking.SharedIndexInformer",
             )
             # From now on its lifetime is that of the factory.
             built._owned = self._owned
@@ -121,7 +121,7 @@ def new_informer(
         tweak_list_options: Receives and returns the options of every list and watch.
         options: The options of ``SharedIndexInformer``.
     """
-    inner_client(client, taker="new_informer")
+    inner_client(client, receiver="new_informer")
     sources = [
         ListWatch.for_resource(
             client,

@@ -14,12 +14,12 @@ from kinform.blocking._verbs import Verbs
 from kinform.blocking._watch import Watch
 from kinform.client import (
     ApplyKeywords,
-    Body,
     DeleteCollectionKeywords,
     DeleteKeywords,
     GetKeywords,
     ListKeywords,
     ObjectList,
+    ObjectOrMapping,
     PageKeywords,
     PatchKeywords,
     Resource,
@@ -155,7 +155,9 @@ class TypedVerbs(Verbs[Unstructured]):
     @overload
     def create(self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]) -> Unstructured: ...
     @overload
-    def create(self, obj: Body, *, form: type[H], **options: Unpack[WriteKeywords]) -> H: ...
+    def create(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[WriteKeywords]
+    ) -> H: ...
     def create(self, obj: Any, **options: Any) -> Any:
         """Create an object, or a subresource of the object ``name``."""
         return self._owned.run(self._inner.create(obj, **options))
@@ -165,7 +167,9 @@ class TypedVerbs(Verbs[Unstructured]):
     @overload
     def update(self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]) -> Unstructured: ...
     @overload
-    def update(self, obj: Body, *, form: type[H], **options: Unpack[WriteKeywords]) -> H: ...
+    def update(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[WriteKeywords]
+    ) -> H: ...
     def update(self, obj: Any, **options: Any) -> Any:
         """Replace an object, or a subresource such as ``status``."""
         return self._owned.run(self._inner.update(obj, **options))
@@ -175,7 +179,9 @@ class TypedVerbs(Verbs[Unstructured]):
     @overload
     def apply(self, obj: Mapping[str, Any], **options: Unpack[ApplyKeywords]) -> Unstructured: ...
     @overload
-    def apply(self, obj: Body, *, form: type[H], **options: Unpack[ApplyKeywords]) -> H: ...
+    def apply(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[ApplyKeywords]
+    ) -> H: ...
     def apply(self, obj: Any, **options: Any) -> Any:
         """Server-side apply: create the object, or set the given fields and own them."""
         return self._owned.run(self._inner.apply(obj, **options))

@@ -12,6 +12,7 @@ from kinform.client._arguments import (
 )
 from kinform.client._client import Client
 from kinform.client._discovery import Discovery
+from kinform.client._forms import checked_form
 from kinform.client._framing import EventType, Frame, FrameDecoder
 from kinform.client._keywords import (
     ApplyKeywords,
@@ -25,18 +26,26 @@ from kinform.client._keywords import (
     WriteKeywords,
 )
 from kinform.client._lists import ObjectList, Undecodable
+from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import WireFormat
+from kinform.client._object_writer import ObjectOrMapping
+from kinform.client._protocols import (
+    Reader,
+    ViewReader,
+    ViewWatcher,
+    Watcher,
+    Writer,
+    watcher_view,
+)
 from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
-from kinform.client._typed_verbs import MetadataVerbs, checked_form
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch, WatchEvent
-from kinform.client._writing import Body
+from kinform.client._write_hooks import Write, WriteHook, WriteVerb
 
 __all__ = [
     "ApplyKeywords",
-    "Body",
     "Client",
     "DeleteCollectionKeywords",
     "DeleteKeywords",
@@ -50,23 +59,33 @@ __all__ = [
     "ListKeywords",
     "MetadataVerbs",
     "ObjectList",
+    "ObjectOrMapping",
     "PageKeywords",
     "PatchKeywords",
     "PatchType",
     "Propagation",
     "Reachability",
+    "Reader",
     "Resource",
     "ResourceOrModel",
     "Undecodable",
     "Verbs",
+    "ViewReader",
+    "ViewWatcher",
     "Watch",
     "WatchEvent",
     "WatchKeywords",
+    "Watcher",
     "WireFormat",
+    "Write",
+    "WriteHook",
     "WriteKeywords",
+    "WriteVerb",
+    "Writer",
     "as_field_selector",
     "as_label_selector",
     "checked_form",
     "place_of",
     "suggest_resource",
+    "watcher_view",
 ]

@@ -24,15 +24,15 @@ def read_answer(answer: Answer, form: type[T], *, what: str) -> T:
         if issubclass(form, PartialObjectMetadata):
             record = record.only_metadata()
     except DecodeError as error:
-        raise DecodeError(f"{what}: the answer is {error}") from error.__cause__
+        raise DecodeError(f"{what}: the response is {error}") from error.__cause__
     if issubclass(form, TypedObject) and record.gvk != form.class_gvk:
         raise DecodeError(
-            f"{what}: the answer is {record.gvk}, not {form.class_gvk}; {_right_form(record.gvk)}"
+            f"{what}: the response is {record.gvk}, not {form.class_gvk}; {_right_form(record.gvk)}"
         )
     return form.over(record)
 
 
-def says_done(answer: Answer) -> bool:
+def confirms_success(answer: Answer) -> bool:
     """Whether the response only confirms success, with a Status or an empty body."""
     if not answer.body:
         return True

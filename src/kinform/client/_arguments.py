@@ -49,8 +49,8 @@ def as_field_selector(fields: Fields) -> FieldSelector:
 def _require_mapping(option: str, given: object, example: str) -> None:
     if not isinstance(given, Mapping):
         raise SelectorError(
-            f"{option}={given!r} is no selector; pass a text such as {example}, a dict, or a "
-            f"{option.removesuffix('s').capitalize()}Selector, or leave it out for all"
+            f"{option}={given!r} is not a selector; pass a string such as {example}, a dict or a "
+            f"{option.removesuffix('s').capitalize()}Selector, or omit it to select all"
         )
 
 
@@ -78,7 +78,9 @@ def patch_media_type(type: PatchType) -> str:
         ConfigError: The type does not exist.
     """
     if type not in tuple(_PATCH_MEDIA_TYPES):  # a tuple, because the value may be unhashable
-        raise ConfigError(f"no patch is of type {type!r}; it is {', '.join(_PATCH_MEDIA_TYPES)}")
+        raise ConfigError(
+            f"{type!r} is not a type of patch; pass one of {', '.join(_PATCH_MEDIA_TYPES)}"
+        )
     return _PATCH_MEDIA_TYPES[type]
 
 
@@ -107,8 +109,8 @@ def encode_delete_options(
     if propagation is not None:
         options["propagationPolicy"] = propagation
     preconditions = {"uid": uid, "resourceVersion": resource_version}
-    if wanted := {field: value for field, value in preconditions.items() if value}:
-        options["preconditions"] = wanted
+    if given := {field: value for field, value in preconditions.items() if value}:
+        options["preconditions"] = given
     if dry_run:
         options["dryRun"] = ["All"]
     return codec.encode(options)

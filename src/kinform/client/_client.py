@@ -10,18 +10,21 @@ from typing import Any, Self
 from kinform._checks import expect
 from kinform.client._discovery import Discovery
 from kinform.client._exchange import Exchange
+from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import Negotiation, WireFormat
-from kinform.client._typed_verbs import MetadataVerbs
-from kinform.client._writing import Writing
+from kinform.client._resolver import Resolver
+from kinform.client._state import ClientState
+from kinform.client._typed_verbs import TypedVerbs
+from kinform.client._write_hooks import WriteHook, WritePipeline
 from kinform.errors import ConfigError, DecodeError, InvalidNameError
-from kinform.objects import PartialObjectMetadata, Unstructured
+from kinform.objects import PartialObjectMetadata
 from kinform.transport import AiohttpTransport, ClusterConfig, Request, Transport
 
 # A longer intentional delay is certainly a mistake.
 _LONGEST_LATENCY = 1.0
 
 
-class Client(Writing):
+class Client(TypedVerbs):
     """A client of one cluster, for any number of concurrent calls on one event loop.
 
         async with kinform.Client.from_env() as client:
@@ -64,9 +67,9 @@ class Client(Writing):
         expect(
             config,
             ClusterConfig,
-            taker="Client",
-            meant="a kinform.ClusterConfig",
-            way_out="Client.from_env() and Client.from_kubeconfig() find one",
+            receiver="Client",
+            expected="a kinform.ClusterConfig",
+            hint="Client.from_env() and Client.from_kubeconfig() read one",
         )
         _check_options(page_size, max_retries, max_body_size, timeout, watch_latency)
         self.config = config
@@ -79,13 +82,17 @@ class Client(Writing):
             self._transport, max_retries=max_retries, max_body_size=max_body_size, timeout=timeout
         )
         discovery = Discovery(exchange)
-        negotiation = Negotiation(wire_format)
-        super().__init__(
-            Unstructured, exchange, discovery, negotiation, config.namespace, page_size
+        state = ClientState(
+            exchange=exchange,
+            discovery=discovery,
+            negotiation=Negotiation(wire_format),
+            writes=WritePipeline(),
+            resolver=Resolver(discovery, config.namespace),
+            namespace=config.namespace,
+            page_size=page_size,
         )
-        self.metadata = MetadataVerbs(
-            PartialObjectMetadata, exchange, discovery, negotiation, config.namespace, page_size
-        )
+        super().__init__(state)
+        self.metadata = MetadataVerbs(PartialObjectMetadata, state)
         """The same verbs for metadata only, which saves bandwidth and memory."""
 
     @classmethod
@@ -150,12 +157,28 @@ class Client(Writing):
     def __repr__(self) -> str:
         return f"<Client of {self.config.server}>"
 
+    def add_write_hook(self, hook: WriteHook) -> None:
+        """Call a hook before and after every write of this client, its metadata and its views.
+
+        Hooks are called in the order in which they were added, and in reverse order after the
+        write. ``request`` calls no hooks. Callable from any thread.
+
+        Raises:
+            ConfigError: It is not a ``WriteHook``, or one of its methods is async.
+            StateError: It was added before.
+        """
+        self._state.writes.add(hook)
+
+    def remove_write_hook(self, hook: WriteHook) -> None:
+        """Stop calling a hook, except for writes in progress. Idempotent."""
+        self._state.writes.remove(hook)
+
     async def server_version(self) -> dict[str, Any]:
         """Return the document at ``/version``."""
         try:
             return self._codec.decode(await self.request("GET", "/version"))
         except DecodeError as error:
-            raise DecodeError(f"GET /version: the answer is {error}") from error.__cause__
+            raise DecodeError(f"GET /version: the response is {error}") from error.__cause__
 
     async def request(
         self,
@@ -172,20 +195,20 @@ class Client(Writing):
             InvalidNameError: ``path`` is not an absolute path, or contains a query.
             ConfigError: An argument has the wrong type.
         """
-        for option, given, form, meant in (
-            ("method", method, str, "text"),
-            ("path", path, str, "text"),
-            ("query", query or {}, Mapping, "a dict of text"),
-            ("headers", headers or {}, Mapping, "a dict of text"),
+        for option, given, form, expected in (
+            ("method", method, str, "a string"),
+            ("path", path, str, "a string"),
+            ("query", query or {}, Mapping, "a dict of strings"),
+            ("headers", headers or {}, Mapping, "a dict of strings"),
             ("body", body or b"", bytes, "bytes"),
         ):
-            expect(given, form, taker=f"{option}= of request()", meant=meant)
+            expect(given, form, receiver=f"{option}= of request()", expected=expected)
         if not path.startswith("/") or "?" in path or "#" in path:
             raise InvalidNameError(
-                f"{path!r} is no path; it starts with '/', and what follows a '?' goes into query="
+                f"{path!r} is not a path; start it with '/', and pass the part after '?' as query="
             )
         request = Request(method, path, query or {}, headers or {}, body)
-        _, answer = await self._exchange.fetch(request)
+        _, answer = await self._state.exchange.fetch(request)
         return answer
 
 
@@ -203,7 +226,7 @@ def _check_options(
     if not _is_number(max_body_size) or max_body_size < 1:
         raise ConfigError(f"max_body_size must be at least 1 byte, not {max_body_size!r}")
     if timeout is not None and (not _is_number(timeout) or not timeout > 0):
-        raise ConfigError(f"timeout must be above 0, not {timeout!r}; None turns it off")
+        raise ConfigError(f"timeout must be above 0, not {timeout!r}; None disables it")
     if not _is_number(watch_latency) or not 0 <= watch_latency <= _LONGEST_LATENCY:
         raise ConfigError(
             f"watch_latency must be between 0 and {_LONGEST_LATENCY:g} seconds, "

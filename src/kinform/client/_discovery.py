@@ -73,7 +73,7 @@ class Discovery:
             NoMatchError: The resource does not exist; the message suggests similar ones.
         """
         if not isinstance(gvr, GVR):
-            raise InvalidNameError(f"{gvr!r} is no GVR; GVR.parse('apps/v1/deployments') makes one")
+            raise InvalidNameError(f"{gvr!r} is not a GVR; pass GVR.parse('apps/v1/deployments')")
         found = await self._look_up(gvr, lambda: self._resources)
         if found is None:
             hint = suggest_resource(gvr, self._resources.values())
@@ -87,7 +87,7 @@ class Discovery:
             NoMatchError: The kind does not exist; the message suggests similar ones.
         """
         if not isinstance(gvk, GVK):
-            raise InvalidNameError(f"{gvk!r} is no GVK; GVK('apps', 'v1', 'Deployment') is one")
+            raise InvalidNameError(f"{gvk!r} is not a GVK; pass GVK('apps', 'v1', 'Deployment')")
         found = await self._look_up(gvk, lambda: self._kinds)
         if found is None:
             hint = suggest_kind(gvk, self._resources.values())
@@ -123,7 +123,7 @@ class Discovery:
             await asyncio.shield(reading)
         except asyncio.CancelledError:
             if reading.cancelled() and not _is_being_cancelled():
-                raise StateError("the client was closed while it read what there is") from None
+                raise StateError("the client was closed during discovery") from None
             raise
 
     def _reading_done(self, reading: asyncio.Future[None]) -> None:
@@ -145,7 +145,7 @@ class Discovery:
             raise DiscoveryError(f"discovery failed: {error}") from error
         if not any(answered):
             raise DiscoveryError(
-                f"the server has neither {' nor '.join(self._roots)}; is its address right?"
+                f"the server has neither {' nor '.join(self._roots)}; is the address correct?"
             )
         found = [resource for root in self._roots.values() for resource in root.resources]
         self._resources = {resource.gvr: resource for resource in found}
@@ -188,7 +188,7 @@ class Discovery:
                 found.extend(parse_resource_list(group, version, body))
             except (ApiError, DecodeError, TransportError) as error:
                 failures.append(error)
-                logger.warning("discovery: %s/%s is left out: %s", group or "core", version, error)
+                logger.warning("discovery: skipping %s/%s: %s", group or "core", version, error)
                 found.extend(
                     known
                     for known in self._resources.values()

@@ -190,7 +190,7 @@ def _legal(descriptions: Iterable[_Description | None]) -> list[ApiResource]:
             )
             GVK(resource.gvr.group, resource.gvr.version, resource.kind)
         except InvalidNameError as error:
-            logger.warning("discovery: %s is left out: %s", "/".join(described.gvr), error)
+            logger.warning("discovery: skipping %s: %s", "/".join(described.gvr), error)
             continue
         found.append(resource)
     return found

@@ -45,5 +45,5 @@ def _segment(name: object, what: str) -> str:
 def _text(name: object, what: str) -> str:
     """Return the name if it is a string; callers may be untyped."""
     if not isinstance(name, str):
-        raise InvalidNameError(f"{name!r} cannot be the {what}: it is no text")
+        raise InvalidNameError(f"{name!r} cannot be the {what}: it is not a string")
     return name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kinform.api import GVK, GVR, ApiResource
 from kinform.client._discovery import Discovery
 from kinform.client._paths import resource_path
@@ -13,6 +15,26 @@ Resource = GVR | GVK | ApiResource
 
 ResourceOrModel = Resource | type[TypedObject]
 """A resource as above, or a model class."""
+
+
+class Location(NamedTuple):
+    """What a request is for: a collection, an object or a subresource of it."""
+
+    gvr: GVR
+    namespace: str
+    name: str | None = None
+    subresource: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the request.
+
+        Raises:
+            InvalidNameError: A name is invalid.
+        """
+        return resource_path(
+            self.gvr, namespace=self.namespace, name=self.name, subresource=self.subresource
+        )
 
 
 class Resolver:
@@ -35,7 +57,7 @@ class Resolver:
             return await self._discovery.for_resource(resource)
         return await self._discovery.for_kind(resource)
 
-    async def resolve_body(
+    async def resolve_object(
         self, obj: Handle, resource: Resource | None, subresource: str
     ) -> ApiResource:
         """Return the resource to send an object to; by default, the resource of its kind.
@@ -47,39 +69,40 @@ class Resolver:
             return await self.resolve(resource)
         if isinstance(obj, TypedObject):
             if obj.resource is None:
-                raise _body_of_many(obj, subresource)
+                raise _ambiguous_body(obj, subresource)
             return obj.resource  # without discovery; if it is wrong, the 404 is explained
         try:
             return await self.resolve(obj.gvk)
         except NoMatchError as error:
             if not subresource:
                 raise
-            raise _body_of_many(obj, subresource) from error
+            raise _ambiguous_body(obj, subresource) from error
 
-    async def collection_path(self, resource: Resource, namespace: str | None) -> str:
-        """Return the path of a collection, in one namespace or in all."""
+    async def locate_collection(self, resource: Resource, namespace: str | None) -> Location:
+        """Return the location of a collection, in one namespace or in all."""
         # A GVR needs no discovery: the server reports if it does not exist or has no namespaces.
         if isinstance(resource, GVR):
-            return resource_path(resource, namespace=namespace or "")
+            return Location(resource, namespace or "")
         found = await self.resolve(resource)
         if namespace and not found.namespaced:
             raise _not_in_namespaces(found)
-        return resource_path(found.gvr, namespace=namespace or "")
+        return Location(found.gvr, namespace or "")
 
-    async def object_path(
+    async def locate(
         self, resource: Resource, name: str, namespace: str | None, subresource: str = ""
-    ) -> str:
-        """Return the path of an object or of one of its subresources."""
+    ) -> Location:
+        """Return the location of an object or of one of its subresources."""
         given: object = name  # callers may be untyped
         if given is None:  # the path of the whole collection, which a delete would empty
-            raise InvalidNameError(f"which object of {shown(resource)}? its name is None")
+            raise InvalidNameError(
+                f"which object of {resource_name(resource)}? the given name is None"
+            )
         if isinstance(resource, GVR) and namespace:
-            return resource_path(resource, namespace=namespace, name=name, subresource=subresource)
+            return Location(resource, namespace, name, subresource)
         found = await self.resolve(resource)
-        home = self.home(found, namespace)
-        return resource_path(found.gvr, namespace=home, name=name, subresource=subresource)
+        return Location(found.gvr, self.namespace_for(found, namespace), name, subresource)
 
-    def home(self, resource: ApiResource, namespace: str | None, own: str = "") -> str:
+    def namespace_for(self, resource: ApiResource, namespace: str | None, own: str = "") -> str:
         """Return the namespace: the explicit one, the object's own, or the default."""
         if resource.namespaced:
             return namespace or own or self._namespace
@@ -100,8 +123,8 @@ class Resolver:
         try:
             await self._discovery.refresh()  # the cached entry may be outdated
             # Look up by name: a model or an older discovery may differ from this server.
-            asked = resource.gvr if isinstance(resource, ApiResource) else resource
-            found = await self.resolve(asked)
+            named = resource.gvr if isinstance(resource, ApiResource) else resource
+            found = await self.resolve(named)
         except NoMatchError as no_match:
             raise no_match from error
         except KinformError:
@@ -121,32 +144,33 @@ def place_of(resource: ResourceOrModel) -> Resource:
     given: object = resource  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
-            f"{given!r} is no resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
-            "a GVK, a class of kinform.models, or what discovery gave"
+            f"{given!r} is not a resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
+            "a GVK, a class of kinform.models, or a resource from discovery"
         )
     if resource.resource is None:
         raise InvalidNameError(
-            f"{resource.__name__} has no resource of its own; if it is what a subresource takes "
-            f"or gives, name the resource that has it, and pass form={resource.__name__}"
+            f"{resource.__name__} has no resource of its own; if a subresource takes or returns "
+            f"it, pass the resource that has the subresource, and form={resource.__name__}"
         )
     return resource.resource
 
 
-def shown(resource: Resource) -> str:
+def resource_name(resource: Resource) -> str:
+    """Return the name of a resource for messages."""
     return str(resource.gvr if isinstance(resource, ApiResource) else resource)
 
 
-def _body_of_many(obj: Handle, subresource: str) -> NoMatchError:
+def _ambiguous_body(obj: Handle, subresource: str) -> NoMatchError:
     if not subresource:
         return NoMatchError(
-            f"a {obj.kind} is the body of a subresource, and has no resource of its own; say "
-            "where it goes with resource=, name= and subresource="
+            f"a {obj.kind} is the body of a subresource, and has no resource of its own; pass "
+            "resource=, name= and subresource="
         )
     return NoMatchError(
-        f"a {obj.kind} is the body of {subresource!r}, and many resources have one; "
-        "say which with resource="
+        f"a {obj.kind} is the body of the subresource {subresource!r}, which many resources "
+        "have; pass resource="
     )
 
 
 def _not_in_namespaces(resource: ApiResource) -> NoMatchError:
-    return NoMatchError(f"{resource.gvr} is not in namespaces; leave the namespace out")
+    return NoMatchError(f"{resource.gvr} is cluster-scoped; omit the namespace")

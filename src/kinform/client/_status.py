@@ -111,8 +111,8 @@ def error_from_response(what: str, code: int, headers: Mapping[str, str], body: 
         status = Status()
     if status.kind == "Status" or (status.message and status.code):
         return error_from_status(status, code=code, retry_after=retry_after)
-    said = _readable(headers.get("Content-Type", ""), body)
-    message = f"{what}: {said}" if said else f"{what}: {_phrase(code)}, and nothing more was said"
+    text = _readable(headers.get("Content-Type", ""), body)
+    message = f"{what}: {text}" if text else f"{what}: {_phrase(code)}, with an empty body"
     return _error_class(code, "", message, {})(message, code=code, retry_after=retry_after)
 
 

@@ -6,23 +6,25 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kinform.api import GVK, GVR, ApiResource
 
-_MOST = 3
+_LIMIT = 3
 
 
 def suggest_resource(wanted: GVR, known: Collection[ApiResource]) -> str:
     """Return the end of an error message about a missing resource."""
     word = wanted.resource
-    meant = [resource for resource in known if word in _names(resource)]
-    by_word = _group((resource.gvr.resource, str(resource.gvr)) for resource in known)
-    return _question(word, [str(resource.gvr) for resource in meant], by_word, str(wanted))
+    matches = [resource for resource in known if word in _names(resource)]
+    by_name = _group((resource.gvr.resource, str(resource.gvr)) for resource in known)
+    return _suggestion(word, [str(resource.gvr) for resource in matches], by_name, str(wanted))
 
 
 def suggest_kind(wanted: GVK, known: Collection[ApiResource]) -> str:
     """Return the end of an error message about a missing kind."""
     word = wanted.kind.lower()
-    meant = [resource for resource in known if word in _names(resource)]
-    by_word = _group((resource.kind, str(resource.gvk)) for resource in known)
-    return _question(wanted.kind, [str(resource.gvk) for resource in meant], by_word, str(wanted))
+    matches = [resource for resource in known if word in _names(resource)]
+    by_name = _group((resource.kind, str(resource.gvk)) for resource in known)
+    return _suggestion(
+        wanted.kind, [str(resource.gvk) for resource in matches], by_name, str(wanted)
+    )
 
 
 def _names(resource: ApiResource) -> tuple[str, ...]:
@@ -42,15 +44,17 @@ def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return grouped
 
 
-def _question(word: str, meant: list[str], by_word: Mapping[str, list[str]], wanted: str) -> str:
+def _suggestion(
+    word: str, matches: list[str], by_name: Mapping[str, list[str]], wanted: str
+) -> str:
     import difflib
 
-    if not meant:
-        close = difflib.get_close_matches(word, by_word, n=_MOST)
-        meant = [text for match in close for text in by_word[match]]
-    if not meant:
-        texts = [text for texts in by_word.values() for text in texts]
-        meant = difflib.get_close_matches(wanted, texts, n=_MOST)
-    if not meant:
-        return f"; is its CRD installed, and is {word!r} spelt as the server spells it?"
-    return f"; did you mean {' or '.join(meant[:_MOST])}?"
+    if not matches:
+        close = difflib.get_close_matches(word, by_name, n=_LIMIT)
+        matches = [text for match in close for text in by_name[match]]
+    if not matches:
+        texts = [text for texts in by_name.values() for text in texts]
+        matches = difflib.get_close_matches(wanted, texts, n=_LIMIT)
+    if not matches:
+        return f"; is the CRD installed, and is {word!r} spelled correctly?"
+    return f"; did you mean {' or '.join(matches[:_LIMIT])}?"

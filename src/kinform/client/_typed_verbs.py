@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, TypeVar, Unpack, overload
 
 from kinform.api import ListOptions
+from kinform.client._forms import checked_form, form_of
 from kinform.client._keywords import (
+    ApplyKeywords,
     DeleteCollectionKeywords,
     DeleteKeywords,
     GetKeywords,
@@ -14,13 +16,16 @@ from kinform.client._keywords import (
     PageKeywords,
     PatchKeywords,
     WatchKeywords,
+    WriteKeywords,
 )
 from kinform.client._lists import ObjectList
+from kinform.client._object_writer import ObjectOrMapping, ObjectWriter
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
+from kinform.client._state import ClientState
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch
-from kinform.errors import ConfigError
-from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
+from kinform.errors import InvalidNameError
+from kinform.objects import Handle, TypedObject, Unstructured
 
 M = TypeVar("M", bound=TypedObject)
 H = TypeVar("H", bound=Handle)
@@ -31,7 +36,25 @@ class TypedVerbs(Verbs[Unstructured]):
 
     ``form`` is for responses of another kind than the resource, such as the ``Scale`` of a
     ``Deployment``.
+
+    ``create``, ``update`` and ``apply`` send whole objects and return objects of the class that was
+    sent. Their keywords:
+
+        form: The class of the returned object, if the response is of another kind.
+        resource: The resource to send to, if it differs from that of the object's kind.
+        namespace: The namespace; defaults to that of the object, then to that of the client.
+        name: The name of the object whose subresource is written, if the object has none.
+        subresource: A subresource such as ``status``, ``scale`` or ``eviction``.
+        field_manager: The name under which the server records the ownership of fields.
+        field_validation: ``Strict``, ``Warn`` or ``Ignore`` for unknown fields.
+        dry_run: Process the request without storing the result.
+
+    They raise ``EncodeError`` if a value cannot be encoded or does not match its model.
     """
+
+    def __init__(self, state: ClientState) -> None:
+        super().__init__(Unstructured, state)
+        self._object_writer = ObjectWriter(state, self._requester)
 
     def view(self, form: type[H]) -> Verbs[H]:
         """Return the same verbs with all objects as ``form``.
@@ -39,14 +62,7 @@ class TypedVerbs(Verbs[Unstructured]):
         Raises:
             ConfigError: ``form`` is not a class of objects.
         """
-        return Verbs(
-            checked_form(form),
-            self._exchange,
-            self.discovery,
-            self._negotiation,
-            self.namespace,
-            self._page_size,
-        )
+        return Verbs(checked_form(form), self._state)
 
     @overload
     async def get(self, resource: type[M], name: str, **options: Unpack[GetKeywords]) -> M: ...
@@ -199,83 +215,90 @@ class TypedVerbs(Verbs[Unstructured]):
         """Delete all matching objects. See ``Verbs.delete_collection``."""
         await super().delete_collection(place_of(resource), **options)
 
+    @overload
+    async def create(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
+    @overload
+    async def create(
+        self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]
+    ) -> Unstructured: ...
+    @overload
+    async def create(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[WriteKeywords]
+    ) -> H: ...
+    async def create(
+        self,
+        obj: ObjectOrMapping,
+        *,
+        form: type[Handle] | None = None,
+        **options: Unpack[WriteKeywords],
+    ) -> Handle:
+        """Create an object, or a subresource of the object ``name``: ``subresource="eviction"``.
+
+        If the server only confirms success, as for an eviction, the object that was sent is
+        returned. Pass ``form=Status`` to get the confirmation itself.
+
+        Raises:
+            AlreadyExistsError: An object of this name exists.
+        """
+        name, subresource = options.get("name"), options.get("subresource")
+        if subresource and not name:
+            raise InvalidNameError(f"{subresource!r} of which object? pass name=")
+        if name and not subresource:
+            raise InvalidNameError(
+                f"name={name!r} is only for subresources; set the name in the object's metadata"
+            )
+        return await self._object_writer.write("create", obj, form, **options)
+
+    @overload
+    async def update(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
+    @overload
+    async def update(
+        self, obj: Mapping[str, Any], **options: Unpack[WriteKeywords]
+    ) -> Unstructured: ...
+    @overload
+    async def update(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[WriteKeywords]
+    ) -> H: ...
+    async def update(
+        self,
+        obj: ObjectOrMapping,
+        *,
+        form: type[Handle] | None = None,
+        **options: Unpack[WriteKeywords],
+    ) -> Handle:
+        """Replace an object, or a subresource of it such as ``status``.
+
+        If the object was read with fields that its model does not know, the update is sent as a
+        patch of the edits, so that these fields are kept.
+
+        Raises:
+            ConflictError: The object changed since it was read. Read, edit and update it again.
+        """
+        return await self._object_writer.write("update", obj, form, **options)
+
+    @overload
+    async def apply(self, obj: M, **options: Unpack[ApplyKeywords]) -> M: ...
+    @overload
+    async def apply(
+        self, obj: Mapping[str, Any], **options: Unpack[ApplyKeywords]
+    ) -> Unstructured: ...
+    @overload
+    async def apply(
+        self, obj: ObjectOrMapping, *, form: type[H], **options: Unpack[ApplyKeywords]
+    ) -> H: ...
+    async def apply(
+        self,
+        obj: ObjectOrMapping,
+        *,
+        form: type[Handle] | None = None,
+        **options: Unpack[ApplyKeywords],
+    ) -> Handle:
+        """Server-side apply: create the object, or set the given fields and own them.
+
+        Raises:
+            ConflictError: Another manager owns one of the fields; ``force`` takes ownership.
+        """
+        return await self._object_writer.write("apply", obj, form, **options)
+
     def _view(self, resource: ResourceOrModel, form: type[Handle] | None = None) -> Verbs[Handle]:
         return self.view(form or form_of(resource))
-
-
-class MetadataVerbs(Verbs[PartialObjectMetadata]):
-    """The same verbs for metadata only. A model class stands for its resource."""
-
-    async def get(
-        self, resource: ResourceOrModel, name: str, **options: Unpack[GetKeywords]
-    ) -> PartialObjectMetadata:
-        return await super().get(place_of(resource), name, **options)
-
-    async def list(
-        self, resource: ResourceOrModel, **options: Unpack[ListKeywords]
-    ) -> ObjectList[PartialObjectMetadata]:
-        return await super().list(place_of(resource), **options)
-
-    def pages(
-        self,
-        resource: ResourceOrModel,
-        options: ListOptions | None = None,
-        *,
-        namespace: str | None = None,
-    ) -> AsyncGenerator[ObjectList[PartialObjectMetadata], None]:
-        return super().pages(place_of(resource), options, namespace=namespace)
-
-    async def page(
-        self, resource: ResourceOrModel, options: ListOptions, **more: Unpack[PageKeywords]
-    ) -> ObjectList[PartialObjectMetadata]:
-        return await super().page(place_of(resource), options, **more)
-
-    def watch(
-        self,
-        resource: ResourceOrModel,
-        options: ListOptions | None = None,
-        **more: Unpack[WatchKeywords],
-    ) -> Watch[PartialObjectMetadata]:
-        return super().watch(place_of(resource), options, **more)
-
-    async def patch(
-        self, resource: ResourceOrModel, name: str, patch: Any, **options: Unpack[PatchKeywords]
-    ) -> PartialObjectMetadata:
-        return await super().patch(place_of(resource), name, patch, **options)
-
-    async def delete(
-        self, resource: ResourceOrModel, name: str, **options: Unpack[DeleteKeywords]
-    ) -> PartialObjectMetadata | None:
-        return await super().delete(place_of(resource), name, **options)
-
-    async def delete_collection(
-        self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
-    ) -> None:
-        await super().delete_collection(place_of(resource), **options)
-
-
-def form_of(thing: object) -> type[Handle]:
-    """Return the default class of the objects of a resource, a model class or an object."""
-    asked = thing if isinstance(thing, type) else type(thing)
-    return asked if issubclass(asked, TypedObject) else Unstructured
-
-
-def checked_form(form: type[H]) -> type[H]:
-    """Return ``form`` if it is a class of objects.
-
-    Raises:
-        ConfigError: ``form`` is not a class of objects.
-    """
-    if not _is_form(form):
-        raise ConfigError(
-            f"objects cannot come out as {form!r}; a form is a class of kinform.models, "
-            "Unstructured or PartialObjectMetadata"
-        )
-    return form
-
-
-def _is_form(form: object) -> bool:
-    if not isinstance(form, type) or not issubclass(form, Handle):
-        return False
-    # TypedObject itself has no kind.
-    return not issubclass(form, TypedObject) or hasattr(form, "class_gvk")

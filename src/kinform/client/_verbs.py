@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
 from kinform.api import ListOptions, ResourceVersionMatch
-from kinform.client._answers import read_answer, says_done
+from kinform.client._answers import confirms_success, read_answer
 from kinform.client._arguments import (
     Fields,
     Labels,
@@ -22,13 +22,13 @@ from kinform.client._arguments import (
     write_query,
 )
 from kinform.client._discovery import Discovery
-from kinform.client._exchange import Exchange
 from kinform.client._lists import ObjectList, read_list
-from kinform.client._negotiation import Negotiation
 from kinform.client._reachability import Reachability
-from kinform.client._requester import Requester
-from kinform.client._resolver import Resolver, Resource, shown
+from kinform.client._requester import Answer, Requester
+from kinform.client._resolver import Resource, resource_name
+from kinform.client._state import ClientState
 from kinform.client._watch import Watch
+from kinform.client._write_hooks import Write
 from kinform.errors import (
     ConfigError,
     DecodeError,
@@ -48,25 +48,23 @@ class Verbs(Generic[T]):
     namespace for verbs on a single object.
     """
 
-    def __init__(
-        self,
-        form: type[T],
-        exchange: Exchange,
-        discovery: Discovery,
-        negotiation: Negotiation,
-        namespace: str,
-        page_size: int,
-    ) -> None:
+    def __init__(self, form: type[T], state: ClientState) -> None:
         self._form = form
-        self._exchange = exchange
-        self.discovery = discovery
-        self.namespace = namespace
-        self._resolver = Resolver(discovery, namespace)
-        self._page_size = page_size
+        self._state = state
+        self._resolver = state.resolver
         self._only_metadata = issubclass(form, PartialObjectMetadata)
-        self._negotiation = negotiation
-        self._requester = Requester(exchange, self._resolver, negotiation, form)
+        self._requester = Requester(state.exchange, state.resolver, state.negotiation, form)
         self._codec = JSON
+
+    @property
+    def discovery(self) -> Discovery:
+        """The resources of the server."""
+        return self._state.discovery
+
+    @property
+    def namespace(self) -> str:
+        """The default namespace of verbs on a single object."""
+        return self._state.namespace
 
     @property
     def form(self) -> type[T]:
@@ -76,7 +74,7 @@ class Verbs(Generic[T]):
     @property
     def reachability(self) -> Reachability:
         """The connection state of the server, shared by all informers of this client."""
-        return self._exchange.reachability
+        return self._state.exchange.reachability
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -94,7 +92,7 @@ class Verbs(Generic[T]):
         Raises:
             NotFoundError: The object does not exist.
         """
-        path = await self._resolver.object_path(resource, name, namespace, subresource)
+        path = (await self._resolver.locate(resource, name, namespace, subresource)).path
         query = ListOptions(resource_version=resource_version).to_query()
         answer = await self._requester.ask("GET", path, query, resource=resource)
         return read_answer(answer, self._form, what=f"GET {path}")
@@ -135,9 +133,9 @@ class Verbs(Generic[T]):
         if found.undecodable:
             first = found.undecodable[0].error
             raise DecodeError(
-                f"list of {shown(resource)}: {len(found.undecodable)} of "
-                f"{len(found.undecodable) + len(found)} objects cannot be read, the first "
-                f"because it is {first}; pages() gives the others"
+                f"list of {resource_name(resource)}: {len(found.undecodable)} of "
+                f"{len(found.undecodable) + len(found)} objects cannot be decoded; the first is "
+                f"{first}; use pages() to read the others"
             ) from first
         return found
 
@@ -157,7 +155,7 @@ class Verbs(Generic[T]):
         options = ListOptions() if options is None else options
         _require_options(options, "pages()")
         if not options.limit:
-            options = _in_pages_of(self._page_size, options)
+            options = _in_pages_of(self._state.page_size, options)
         while True:
             page = await self.page(resource, options, namespace=namespace)
             yield page
@@ -165,8 +163,8 @@ class Verbs(Generic[T]):
                 return
             if page.continue_token == options.continue_token:
                 raise DecodeError(
-                    f"list of {shown(resource)}: the server gives the same continue token again, "
-                    "so its list has no end"
+                    f"list of {resource_name(resource)}: the server returned the same continue "
+                    "token twice, so the list would never end"
                 )
             # The token contains the version; servers reject requests with both.
             options = options.replace(
@@ -186,7 +184,7 @@ class Verbs(Generic[T]):
         With ``retry=False``, refusals of an overloaded server are raised immediately.
         """
         _require_options(options, "page()")
-        path = await self._resolver.collection_path(resource, namespace)
+        path = (await self._resolver.locate_collection(resource, namespace)).path
         answer = await self._requester.ask(
             "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
         )
@@ -220,7 +218,7 @@ class Verbs(Generic[T]):
         Raises:
             ConfigError: Both ``options`` and one of the keywords it replaces were given.
         """
-        said = ListOptions(
+        given = ListOptions(
             label_selector=as_label_selector(labels),
             field_selector=as_field_selector(fields),
             resource_version=resource_version,
@@ -228,24 +226,24 @@ class Verbs(Generic[T]):
             timeout_seconds=timeout_seconds,
         )
         if options is None:
-            options = said
+            options = given
         _require_options(options, "watch()")
-        if options is not said and said.to_query():
+        if options is not given and given.to_query():
             raise ConfigError(
-                f"watch of {shown(resource)}: {', '.join(said.to_query())} said beside options; "
-                "say it in options"
+                f"watch of {resource_name(resource)}: pass {', '.join(given.to_query())} in "
+                "options, not beside it"
             )
 
         async def open_stream() -> Response:
-            path = await self._resolver.collection_path(resource, namespace)
+            path = (await self._resolver.locate_collection(resource, namespace)).path
             return await self._requester.open_watch(path, options, resource, retry=retry)
 
         return Watch(
             open_stream,
-            what=f"watch of {shown(resource)}",
+            what=f"watch of {resource_name(resource)}",
             form=self._form,
             only_metadata=self._only_metadata,
-            max_line=self._exchange.max_body_size,
+            max_line=self._state.exchange.max_body_size,
         )
 
     # -- writing -----------------------------------------------------------------------------
@@ -267,17 +265,34 @@ class Verbs(Generic[T]):
         """Patch an object with a dict to merge or a list of JSON patch operations."""
         media = patch_media_type(type)
         body = encode_patch(patch, self._codec)
-        path = await self._resolver.object_path(resource, name, namespace, subresource)
+        location = await self._resolver.locate(resource, name, namespace, subresource)
+        path = location.path
         query = write_query(
             field_manager=field_manager,
             field_validation=field_validation,
             force=force,
             dry_run=dry_run,
         )
-        answer = await self._requester.ask(
-            "PATCH", path, query, resource=resource, body=body, media=media
+        write = Write(
+            verb="patch",
+            resource=location.gvr,
+            namespace=location.namespace,
+            name=name,
+            subresource=subresource,
+            patch=patch,
+            patch_type=type,
+            dry_run=dry_run,
         )
-        return read_answer(answer, self._form, what=f"PATCH {path}")
+
+        async def send() -> Answer:
+            return await self._requester.ask(
+                "PATCH", path, query, resource=resource, body=body, media=media
+            )
+
+        def read(answer: Answer) -> T:
+            return read_answer(answer, self._form, what=f"PATCH {path}")
+
+        return await self._state.writes.run(write, send, read)
 
     async def delete(
         self,
@@ -295,7 +310,8 @@ class Verbs(Generic[T]):
 
         ``uid`` and ``resource_version`` are preconditions: an object that differs is not deleted.
         """
-        path = await self._resolver.object_path(resource, name, namespace)
+        location = await self._resolver.locate(resource, name, namespace)
+        path = location.path
         body = encode_delete_options(
             self._codec,
             grace_period=grace_period,
@@ -304,10 +320,23 @@ class Verbs(Generic[T]):
             uid=uid,
             resource_version=resource_version,
         )
-        answer = await self._requester.ask("DELETE", path, {}, resource=resource, body=body)
-        if says_done(answer):
-            return None
-        return read_answer(answer, self._form, what=f"DELETE {path}")
+        write = Write(
+            verb="delete",
+            resource=location.gvr,
+            namespace=location.namespace,
+            name=name,
+            dry_run=dry_run,
+        )
+
+        async def send() -> Answer:
+            return await self._requester.ask("DELETE", path, {}, resource=resource, body=body)
+
+        def read(answer: Answer) -> T | None:
+            if confirms_success(answer):
+                return None
+            return read_answer(answer, self._form, what=f"DELETE {path}")
+
+        return await self._state.writes.run(write, send, read)
 
     async def delete_collection(
         self,
@@ -326,23 +355,35 @@ class Verbs(Generic[T]):
             MethodNotAllowedError: No namespace was given for a namespaced resource. Servers delete
                 collections in one namespace at a time.
         """
-        path = await self._resolver.collection_path(resource, namespace)
-        options = ListOptions(
-            label_selector=as_label_selector(labels), field_selector=as_field_selector(fields)
-        )
+        location = await self._resolver.locate_collection(resource, namespace)
+        path = location.path
+        label_selector, field_selector = as_label_selector(labels), as_field_selector(fields)
+        query = ListOptions(label_selector=label_selector, field_selector=field_selector).to_query()
         body = encode_delete_options(
             self._codec, grace_period=grace_period, propagation=propagation, dry_run=dry_run
         )
-        try:
-            await self._requester.ask(
-                "DELETE", path, options.to_query(), resource=resource, body=body, listing=True
-            )
-        except MethodNotAllowedError as error:
-            if not namespace:
-                error.message += (
-                    "; a collection is deleted one namespace at a time: pass namespace="
+        write = Write(
+            verb="delete_collection",
+            resource=location.gvr,
+            namespace=location.namespace,
+            labels=label_selector,
+            fields=field_selector,
+            dry_run=dry_run,
+        )
+
+        async def send() -> Answer:
+            try:
+                return await self._requester.ask(
+                    "DELETE", path, query, resource=resource, body=body, listing=True
                 )
-            raise
+            except MethodNotAllowedError as error:
+                if not namespace:
+                    error.message += (
+                        "; servers delete collections in one namespace at a time: pass namespace="
+                    )
+                raise
+
+        await self._state.writes.run(write, send, lambda _: None)
 
     # -- private -----------------------------------------------------------------------------
 
@@ -379,7 +420,7 @@ class Verbs(Generic[T]):
 
 
 def _require_options(options: object, verb: str) -> None:
-    expect(options, ListOptions, taker=verb, meant="kinform.ListOptions")
+    expect(options, ListOptions, receiver=verb, expected="kinform.ListOptions")
 
 
 def _in_pages_of(size: int, options: ListOptions) -> ListOptions:

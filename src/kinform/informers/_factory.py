@@ -97,13 +97,13 @@ class InformerFactory(ABC, Generic[T]):
         name: str = "",
         informer_map: InformerMap | None = None,
     ) -> None:
-        expect_client(client, Client, taker=type(self).__name__)
+        expect_client(client, Client, receiver=type(self).__name__)
         if options is not None:
             expect(
                 options,
                 ReflectorOptions,
-                taker="options=",
-                meant="kinform.informers.ReflectorOptions",
+                receiver="options=",
+                expected="kinform.informers.ReflectorOptions",
             )
         self.client = client
         self.name = name or type(self).__name__
@@ -211,7 +211,7 @@ class InformerFactory(ABC, Generic[T]):
         kind = self._defaults
         for more in (self._by_kind.get(gvr), options):
             if more is not None:
-                expect(more, KindOptions, taker="options=", meant="kinform.KindOptions")
+                expect(more, KindOptions, receiver="options=", expected="kinform.KindOptions")
                 kind = more.over(kind)
         namespaces = as_namespaces(kind.namespace if namespace is None else namespace)
         if namespaces and not self._is_namespaced(resource):
@@ -383,11 +383,11 @@ class InformerFactory(ABC, Generic[T]):
 def _by_resource(
     by_kind: Mapping[ResourceLike, KindOptions[Any]] | None,
 ) -> dict[GVR, KindOptions[Any]]:
-    expect(by_kind or {}, Mapping, taker="by_kind=", meant="a dict by resource")
+    expect(by_kind or {}, Mapping, receiver="by_kind=", expected="a dict by resource")
     found: dict[GVR, KindOptions[Any]] = {}
     for resource, options in (by_kind or {}).items():
         gvr = as_gvr(resource)
-        expect(options, KindOptions, taker=f"by_kind[{gvr}]", meant="kinform.KindOptions")
+        expect(options, KindOptions, receiver=f"by_kind[{gvr}]", expected="kinform.KindOptions")
         if gvr in found:
             raise ConfigError(f"by_kind has options for {gvr} twice; merge them")
         found[gvr] = options

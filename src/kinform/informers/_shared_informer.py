@@ -88,8 +88,8 @@ class SharedIndexInformer(Runnable, Generic[T]):
             expect(
                 options,
                 ReflectorOptions,
-                taker="options=",
-                meant="kinform.informers.ReflectorOptions",
+                receiver="options=",
+                expected="kinform.informers.ReflectorOptions",
             )
         core = InformerCore(
             sources,

@@ -105,9 +105,9 @@ def expect_source(source: object) -> None:
     expect(
         source,
         ListWatch,
-        taker="an informer",
-        meant="a kinform.ListWatch",
-        way_out="ListWatch.for_resource(client, Pod) makes one",
+        receiver="an informer",
+        expected="a kinform.ListWatch",
+        hint="ListWatch.for_resource(client, Pod) makes one",
     )
 
 

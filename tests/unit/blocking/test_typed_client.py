@@ -76,7 +76,7 @@ def test_a_subresource_has_a_form_of_its_own(client: blocking.Client) -> None:
 
 
 def test_mistakes_are_named(client: blocking.Client) -> None:
-    with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
         client.list(Node, namespace="x")
     with pytest.raises(InvalidNameError, match="Scale has no resource"):
         client.watch(Scale)

@@ -42,7 +42,9 @@ def test_so_is_an_informer_of_its_own_and_a_source() -> None:
 
 def test_the_other_sides_client_is_called_by_its_name() -> None:
     other: Any = Client(CONFIG)
-    with pytest.raises(ConfigError, match=r"not kinform\.client\.Client; kinform\.blocking\."):
+    with pytest.raises(
+        ConfigError, match=r"not kinform\.client\.Client; create one with kinform\.blocking\."
+    ):
         blocking.SharedInformerFactory(other)
 
 

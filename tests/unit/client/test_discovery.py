@@ -108,7 +108,7 @@ async def test_a_group_that_fails_does_not_hide_the_others(
     memory.on("/apis/apps/v1", failure)
     with caplog.at_level(logging.WARNING, "kinform.client"):
         assert await client.discovery.for_kind(WIDGET) == WIDGETS
-    assert "apps/v1 is left out" in caplog.text
+    assert "skipping apps/v1" in caplog.text
     with pytest.raises(NoMatchError):
         await client.discovery.for_resource(DEPLOYMENTS.gvr)
 
@@ -270,7 +270,7 @@ async def test_an_address_without_any_api_is_called_so(
 ) -> None:
     memory.on("/api")
     memory.on("/apis")
-    with pytest.raises(DiscoveryError, match="neither /api nor /apis; is its address right"):
+    with pytest.raises(DiscoveryError, match="neither /api nor /apis; is the address correct"):
         await client.discovery.resources()
 
 
@@ -329,7 +329,7 @@ async def test_a_wrong_kind_is_answered_with_the_right_one(
 
 
 async def test_a_name_like_no_other_is_asked_about(client: Client) -> None:
-    with pytest.raises(NoMatchError, match="is its CRD installed, and is 'zzzzzz' spelt"):
+    with pytest.raises(NoMatchError, match="is the CRD installed, and is 'zzzzzz' spelled"):
         await client.get(GVR("qqqq.io", "v9", "zzzzzz"), "a")
 
 
@@ -366,7 +366,7 @@ async def test_a_resource_that_changed_its_scope_is_found_again(
     await client.discovery.refresh()
     memory.on("/apis", aggregated([resource("example.com/v1/widgets", "Widget", namespaced=False)]))
     memory.on("/apis/example.com/v1/widgets/w", json_answer(pod_list()))
-    with pytest.raises(NoMatchError, match="not in namespaces"):
+    with pytest.raises(NoMatchError, match="is cluster-scoped"):
         await client.get(WIDGETS.gvr, "w")
     assert not (await client.discovery.for_kind(WIDGET)).namespaced
 
@@ -382,5 +382,5 @@ async def test_a_resource_that_is_gone_is_noticed(memory: MemoryTransport, clien
 async def test_what_is_no_resource_at_all_is_refused_with_the_way_out(
     client: Client, wrong: Any
 ) -> None:
-    with pytest.raises(ValueError, match=r"is no resource; pass a GVR such as GVR\.parse"):
+    with pytest.raises(ValueError, match=r"is not a resource; pass a GVR such as GVR\.parse"):
         await client.list(wrong)

@@ -292,7 +292,7 @@ async def test_a_list_in_a_namespace_of_what_has_none_says_so(
     memory: MemoryTransport, client: Client
 ) -> None:
     for resource in (GVR("", "v1", "nodes"), GVK("", "v1", "Node")):
-        with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+        with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
             await client.list(resource, namespace="x")
 
 

@@ -159,8 +159,8 @@ async def test_metadata_alone_cannot_be_written_back(
     memory.on(OBJECT, json_answer(partial("a")))
     found = await client.metadata.get(PODS, "a", namespace="x")
     for write in (client.update(found.copy()), client.create(found, resource=PODS)):
-        with pytest.raises(EncodeError, match=r"metadata only.*patch"):
+        with pytest.raises(EncodeError, match=r"only metadata.*patch"):
             await write
-    with pytest.raises(EncodeError, match="metadata only"):
+    with pytest.raises(EncodeError, match="only metadata"):
         await client.apply(found, field_manager="me")
     assert len(memory.requests) == 1

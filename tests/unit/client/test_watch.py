@@ -439,7 +439,9 @@ async def test_a_watch_that_was_left_gives_nothing_any_more(
 
 
 async def test_options_and_keywords_for_the_same_thing_are_refused(client: Client) -> None:
-    with pytest.raises(ConfigError, match="labelSelector, timeoutSeconds said beside options"):
+    with pytest.raises(
+        ConfigError, match="pass labelSelector, timeoutSeconds in options, not beside"
+    ):
         client.watch(PODS, ListOptions(resource_version="7"), labels="app=web", timeout_seconds=5)
 
 

@@ -43,7 +43,9 @@ async def test_what_is_no_selector_is_named_with_the_way_out(
     client: Client, memory: MemoryTransport, option: str, way_out: str, wrong: object
 ) -> None:
     options: Any = {option: wrong}
-    complaint = rf"{option}=.* is no selector; pass a text such as .*, a dict, or a {way_out}Sel"
+    complaint = (
+        rf"{option}=.* is not a selector; pass a string such as .*, a dict or a {way_out}Sel"
+    )
     with pytest.raises(SelectorError, match=complaint):
         await client.list(Pod, **options)
     with pytest.raises(SelectorError, match=complaint):
@@ -59,9 +61,9 @@ async def test_what_is_no_name_is_refused(
 ) -> None:
     with pytest.raises(InvalidNameError, match="cannot be the name of an object in v1/pods"):
         await client.get(Pod, wrong)
-    with pytest.raises(InvalidNameError, match="cannot be the namespace: it is no text"):
+    with pytest.raises(InvalidNameError, match="cannot be the namespace: it is not a string"):
         await client.list(Pod, namespace=wrong)
-    with pytest.raises(InvalidNameError, match="cannot be the subresource: it is no text"):
+    with pytest.raises(InvalidNameError, match="cannot be the subresource: it is not a string"):
         await client.get(Pod, "a", subresource=wrong)
     assert memory.requests == []
 
@@ -71,7 +73,9 @@ async def test_an_object_without_a_name_is_not_all_objects(
 ) -> None:
     nobody: Any = None
     for verb in (client.get, client.delete, client.metadata.get, client.metadata.delete):
-        with pytest.raises(InvalidNameError, match=r"which object of v1/pods\? its name is None"):
+        with pytest.raises(
+            InvalidNameError, match=r"which object of v1/pods\? the given name is None"
+        ):
             await verb(Pod, nobody)
     with pytest.raises(InvalidNameError, match=r"which object of v1/pods\?"):
         await client.patch(GVR("", "v1", "pods"), nobody, {}, namespace="x")
@@ -82,9 +86,9 @@ async def test_an_object_without_a_name_is_not_all_objects(
     "wrong", ["pods", 5, ["pods"], Pod()], ids=lambda each: type(each).__name__
 )
 async def test_discovery_finds_only_kinds_and_resources(client: Client, wrong: Any) -> None:
-    with pytest.raises(InvalidNameError, match=r"is no GVR; GVR\.parse"):
+    with pytest.raises(InvalidNameError, match=r"is not a GVR; pass GVR\.parse"):
         await client.discovery.for_resource(wrong)
-    with pytest.raises(InvalidNameError, match="is no GVK; GVK"):
+    with pytest.raises(InvalidNameError, match="is not a GVK; pass GVK"):
         await client.discovery.for_kind(wrong)
 
 
@@ -100,17 +104,17 @@ async def test_options_are_list_options(client: Client, wrong: Any) -> None:
 
 async def test_a_type_of_patch_that_cannot_be_one_is_refused(client: Client) -> None:
     wrong: Any = ["merge"]
-    with pytest.raises(ConfigError, match=r"no patch is of type \['merge'\]"):
+    with pytest.raises(ConfigError, match=r"\['merge'\] is not a type of patch"):
         await client.patch(GVK("", "v1", "Pod"), "a", {}, type=wrong)
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"method": None}, "method= of request.. takes text, not None"),
-        ({"path": 5}, "path= of request.. takes text, not int"),
-        ({"query": "a=b"}, "query= of request.. takes a dict of text, not str"),
-        ({"headers": 5}, "headers= of request.. takes a dict of text, not int"),
+        ({"method": None}, "method= of request.. takes a string, not None"),
+        ({"path": 5}, "path= of request.. takes a string, not int"),
+        ({"query": "a=b"}, "query= of request.. takes a dict of strings, not str"),
+        ({"headers": 5}, "headers= of request.. takes a dict of strings, not int"),
         ({"body": {"kind": "Pod"}}, "body= of request.. takes bytes, not dict"),
     ],
 )

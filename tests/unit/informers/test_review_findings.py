@@ -143,7 +143,7 @@ async def test_an_error_callback_that_exits_does_not_end_its_handler() -> None:
 async def test_an_async_error_callback_is_refused() -> None:
     async def hear(_failure: HandlerFailure) -> None: ...
 
-    with pytest.raises(ConfigError, match="on_handler_error is called, not awaited"):
+    with pytest.raises(ConfigError, match="on_handler_error must not be async"):
         informer_of(LoggedSource("a"), on_handler_error=hear)
 
 

@@ -164,7 +164,7 @@ class ListWatch(Generic[T]):
             SelectorError: A selector is invalid.
             ConfigError: ``client`` is not a client.
         """
-        expect_client(client, Verbs, taker="ListWatch.for_resource")
+        expect_client(client, Verbs, receiver="ListWatch.for_resource")
         place, verbs = place_of(resource), _view(client, resource)
 
         async def page(options: ListOptions) -> ObjectList[Any]:

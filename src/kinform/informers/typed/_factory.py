@@ -80,8 +80,8 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
             expect(
                 built,
                 SharedIndexInformer,
-                taker="informer_for",
-                meant="what builds a kinform.SharedIndexInformer",
+                receiver="informer_for",
+                expected="what builds a kinform.SharedIndexInformer",
             )
             form: type[Handle] = built.form  # may differ from the annotation
             if issubclass(form, TypedObject) and form is not model:

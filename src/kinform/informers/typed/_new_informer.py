@@ -69,7 +69,7 @@ def new_informer(
         SelectorError: A selector is invalid.
         ConfigError: ``client`` is not a client, or an option is invalid.
     """
-    expect_client(client, Client, taker="new_informer")
+    expect_client(client, Client, receiver="new_informer")
     return SharedIndexInformer(
         [
             ListWatch.for_resource(

@@ -348,7 +348,7 @@ async def test_a_known_resource_is_typed_however_it_is_said(factory: SharedInfor
         ("v1/pod", r"did you mean v1/pods\?"),
         ("apps/v1/statefulset", r"did you mean apps/v1/statefulsets\?"),
         ("apps/v1beta1/deployments", r"did you mean apps/v1/deployments"),
-        ("q/v9/zzz", "is its CRD installed"),
+        ("q/v9/zzz", "is the CRD installed"),
     ],
 )
 def test_a_resource_without_a_model_is_refused_with_the_nearest_names(

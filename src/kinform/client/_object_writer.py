@@ -1,0 +1,109 @@
+"""Sends whole objects: the implementation of create, update and apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from kinform.client._answers import confirms_success, read_answer
+from kinform.client._arguments import patch_media_type, write_query
+from kinform.client._forms import checked_form, form_of
+from kinform.client._json_wire import JSON_WIRE
+from kinform.client._requester import Answer, Requester
+from kinform.client._resolver import Location, ResourceOrModel, place_of
+from kinform.client._state import ClientState
+from kinform.client._write_hooks import Write
+from kinform.errors import EncodeError
+from kinform.objects import (
+    JSON,
+    Handle,
+    PartialObjectMetadata,
+    TypedObject,
+    Unstructured,
+    request_body,
+)
+
+ObjectOrMapping = Handle | Mapping[str, Any]
+"""An object to send: a handle, or a dict with apiVersion and kind."""
+
+_METHODS = {"create": "POST", "update": "PUT", "apply": "PATCH"}
+
+
+class ObjectWriter:
+    """Sends whole objects to their resources, or to subresources."""
+
+    def __init__(self, state: ClientState, requester: Requester) -> None:
+        self._writes = state.writes
+        self._resolver = state.resolver
+        self._requester = requester
+
+    async def write(
+        self,
+        verb: Literal["create", "update", "apply"],
+        obj: ObjectOrMapping,
+        form: type[Handle] | None,
+        *,
+        resource: ResourceOrModel | None = None,
+        namespace: str | None = None,
+        name: str | None = None,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Handle:
+        """Send an object; return it as stored by the server, as ``form`` or in its own class."""
+        form = checked_form(form or form_of(obj))
+        handle = _as_handle(obj)
+        given = None if resource is None else place_of(resource)
+        found = await self._resolver.resolve_object(handle, given, subresource)
+        home = self._resolver.namespace_for(found, namespace, handle.namespace)
+        if verb != "create":
+            name = name or handle.name
+        path = Location(found.gvr, home, name, subresource).path
+        query = write_query(
+            field_manager=field_manager,
+            field_validation=field_validation,
+            force=force or None,
+            dry_run=dry_run,
+        )
+        method = _METHODS[verb]
+        media = patch_media_type("apply") if verb == "apply" else "application/json"
+        body = whole = request_body(handle)
+        if verb == "update" and (edits := handle.edits()) is not None:
+            method, media, body = "PATCH", patch_media_type("json"), JSON.encode(edits)
+        write = Write(
+            verb=verb,
+            resource=found.gvr,
+            namespace=home,
+            name=name or handle.name,
+            subresource=subresource,
+            object=handle,
+            dry_run=dry_run,
+        )
+
+        async def send() -> Answer:
+            return await self._requester.ask(
+                method, path, query, resource=found, body=body, media=media
+            )
+
+        def read(answer: Answer) -> Handle:
+            if form is type(obj) and issubclass(form, TypedObject) and confirms_success(answer):
+                answer = Answer(whole, JSON_WIRE)
+            return read_answer(answer, form, what=f"{method} {path}")
+
+        return await self._writes.run(write, send, read)
+
+
+def _as_handle(obj: ObjectOrMapping) -> Handle:
+    if isinstance(obj, PartialObjectMetadata):
+        raise EncodeError(
+            f"{obj!r} has only metadata, and writing it would erase the rest; use a patch"
+        )
+    if isinstance(obj, Handle):
+        return obj
+    if isinstance(obj, Mapping):
+        return Unstructured(obj)
+    raise EncodeError(
+        f"{type(obj).__name__} is not a class of objects; pass a model, an Unstructured or a dict"
+    )
