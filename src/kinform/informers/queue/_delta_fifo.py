@@ -70,7 +70,7 @@ class DeltaFIFO(Generic[T]):
         name: str = "",
     ) -> None:
         if capacity < 1:
-            raise ConfigError(f"a queue of capacity {capacity} holds nothing; let it be 1 or more")
+            raise ConfigError(f"capacity must be at least 1, not {capacity}")
         if key_func is not None:
             check_callable("key_func", key_func)
         self.name = name
@@ -120,9 +120,10 @@ class DeltaFIFO(Generic[T]):
     def replace_keyed(self, objects: dict[str, T], resource_version: str = "") -> None:
         """Add a complete list by ``namespace/name``. The queue takes ownership of the dict.
 
-        A ``key_func`` takes precedence over the given keys, and so does an overridden ``replace``.
+        Reflectors add their lists with this method. A queue with a ``key_func`` recomputes the
+        keys.
         """
-        if self._has_own_keys or type(self).replace is not DeltaFIFO.replace:
+        if self._has_own_keys:
             self.replace(objects.values(), resource_version)
         else:
             self._replace(objects, resource_version)
@@ -172,7 +173,7 @@ class DeltaFIFO(Generic[T]):
             QueueClosedError: The queue is closed and empty.
         """
         if limit < 1:
-            raise ConfigError(f"a pop of {limit} events hands out nothing; let it be 1 or more")
+            raise ConfigError(f"limit must be at least 1, not {limit}")
         async with self._popping:
             while not self._entries:
                 await self._wait_for_entry()
@@ -220,11 +221,11 @@ class DeltaFIFO(Generic[T]):
             raise
         except Exception as error:  # user code
             raise KeyFuncError(
-                f"{self._called()}: the key function fails on a {type(obj).__name__}: {error!r}"
+                f"{self._called()}: the key function failed on a {type(obj).__name__}: {error!r}"
             ) from error
         if not key:
             raise KeyFuncError(
-                f"{self._called()}: the key function gives no key for a {type(obj).__name__}"
+                f"{self._called()}: the key function returned no key for a {type(obj).__name__}"
             )
         return key
 
@@ -280,8 +281,8 @@ class DeltaFIFO(Generic[T]):
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
-            told = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
-            return self._handing_out(told)
+            mark = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
+            return self._handing_out(mark)
         if isinstance(entry, _Resync):
             return self._handing_out(Deltas.of(DeltasKind.RESYNC, self._everything_known()))
         replace: _Replace[T] = entry
@@ -372,5 +373,5 @@ def _named_key(obj: Named) -> str:
     record = obj.record if isinstance(obj, Handle) else None
     key = namespace_key(obj) if record is None else record.head.key
     if not key or key[-1] == "/":
-        raise KeyFuncError(f"a {type(obj).__name__} has no key; give it a name")
+        raise KeyFuncError(f"a {type(obj).__name__} has no key; set its name")
     return key

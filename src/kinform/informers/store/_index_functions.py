@@ -101,4 +101,4 @@ def _scalar(path: Path, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    raise TypeError(f"{path!r} leads to a {type(value).__name__}, which is no value to index by")
+    raise TypeError(f"{path!r} is a {type(value).__name__}, which cannot be an index value")

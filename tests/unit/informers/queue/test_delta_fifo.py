@@ -551,7 +551,7 @@ async def test_limits_that_make_no_sense_are_refused() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
     with pytest.raises(ConfigError, match="0"):
         await fifo.pop(keep, limit=0)
-    with pytest.raises(ConfigError, match="capacity 0"):
+    with pytest.raises(ConfigError, match="capacity must be at least 1, not 0"):
         DeltaFIFO(capacity=0)
 
 

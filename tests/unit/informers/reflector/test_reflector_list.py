@@ -300,7 +300,7 @@ async def test_an_object_without_a_name_is_not_kept_and_told_of(target: Any) -> 
         assert reflector.status().synced
     assert script.trace == ["list 0", "list 0", "watch 10"]
     assert str(heard[0].error).endswith(
-        ": a Pod of the list came without a name; nothing can be kept so"
+        ": the list contains a Pod without a name, which cannot be stored"
     )
     assert str(heard[0].error).startswith(reflector.name)
 
@@ -310,8 +310,8 @@ async def test_a_target_with_a_replace_of_its_own_is_asked() -> None:
     seen: list[str] = []
 
     class Mine(DeltaFIFO[Unstructured]):
-        def replace(self, objects: Any, resource_version: str = "") -> None:
-            seen.extend(each.name for each in objects)
+        def replace_keyed(self, objects: Any, resource_version: str = "") -> None:
+            seen.extend(each.name for each in objects.values())
 
     class Before:
         """Stands before a queue, and hands on what it does not know."""

@@ -86,7 +86,7 @@ async def test_an_object_without_a_name_in_a_stream_is_not_kept_and_told_of() ->
         assert contents(store) == {"a": "1"}
         found = reflector.status()
     assert found.errors == {"CacheError": 1}
-    assert "a Pod of the list came without a name" in str(found.last_error)
+    assert "the list contains a Pod without a name" in str(found.last_error)
 
 
 @virtual_time

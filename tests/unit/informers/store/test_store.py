@@ -247,7 +247,7 @@ def test_a_store_of_any_resting_is_a_store() -> None:
 @pytest.mark.parametrize("bad", ["", None, 7])
 def test_a_key_that_is_no_string_is_refused(bad: Any) -> None:
     store: Store[Job] = Store(key_func=lambda job: bad)
-    with pytest.raises(KeyFuncError, match=r"gave .* for a Job"):
+    with pytest.raises(KeyFuncError, match=r"returned .* for a Job"):
         store.add(Job("a"))
 
 
