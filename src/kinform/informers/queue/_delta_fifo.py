@@ -38,6 +38,11 @@ class _Resync(msgspec.Struct, frozen=True):
     pass
 
 
+class _Resume(msgspec.Struct, frozen=True):
+    resource_version: str
+    is_initial: bool
+
+
 class _Bookmark(msgspec.Struct, frozen=True):
     resource_version: str
 
@@ -57,8 +62,8 @@ class DeltaFIFO(Generic[T]):
         name: The name used in errors.
 
     Attributes:
-        has_synced: Set when the consumer has processed the list that the queue started with, or
-            immediately if it started with an event.
+        has_synced: Set when the consumer has processed the list or the resume that the queue
+            started with, or immediately if it started with an event.
     """
 
     def __init__(
@@ -133,6 +138,16 @@ class DeltaFIFO(Generic[T]):
         with self._lock:
             self._append(_Resync())
 
+    def resume(self, resource_version: str) -> None:
+        """Record that the known objects are a complete state, to which changes are added.
+
+        Instead of a first list, if the consumer's store was filled elsewhere. Pass that store as
+        ``known_objects``, so that a later list finds the objects that were deleted.
+        """
+        with self._lock:
+            self._append(_Resume(resource_version, is_initial=not self._populated))
+            self._populated = True
+
     def bookmark(self, resource_version: str) -> None:
         """Record that everything up to this version has been added."""
         with self._lock:
@@ -178,14 +193,14 @@ class DeltaFIFO(Generic[T]):
             while not self._entries:
                 await self._wait_for_entry()
             first = self._entries[0]
+            is_change = type(first) is Delta
             self._is_processing = True
             try:
-                is_change = type(first) is Delta
                 result = process(self._take_changes(limit) if is_change else self._take_one())
                 return await result if isawaitable(result) else result
             finally:
                 self._is_processing = False
-                if type(first) is _Replace and first.is_initial:
+                if not is_change and isinstance(first, _Replace | _Resume) and first.is_initial:
                     self.has_synced.set()
 
     def pop_changes(self, limit: int) -> Deltas[T] | None:
@@ -258,7 +273,7 @@ class DeltaFIFO(Generic[T]):
         key = self._key_of(obj.object)
         return Delta(delta.type, DeletedObject(key, obj.object, obj.final_state_unknown), key)
 
-    def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
+    def _append(self, entry: _Replace[T] | _Resume | _Resync | _Bookmark) -> None:
         """Append an entry. Requires the lock."""
         self._require_open()
         self._entries.append(entry)
@@ -282,6 +297,9 @@ class DeltaFIFO(Generic[T]):
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
             mark = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
+            return self._handing_out(mark)
+        if isinstance(entry, _Resume):
+            mark = Deltas[T].of(DeltasKind.RESUME, (), resource_version=entry.resource_version)
             return self._handing_out(mark)
         if isinstance(entry, _Resync):
             return self._handing_out(Deltas.of(DeltasKind.RESYNC, self._everything_known()))

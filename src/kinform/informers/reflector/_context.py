@@ -19,7 +19,7 @@ from kinform.informers.reflector._recovery import Recovery
 from kinform.informers.reflector._server_contact import ServerContact
 from kinform.informers.reflector._silence_limit import SilenceLimit
 from kinform.informers.reflector._state import Phase, ReflectorState, SyncMode
-from kinform.informers.reflector._target import ReflectorTarget
+from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
 from kinform.informers.sources import ListWatch
 from kinform.metrics import Metrics
 from kinform.objects import Handle
@@ -89,7 +89,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
         )
         await self.contact.admit()
         await watch.open()
-        self.state.watch_opened()
+        self.state.watch_opened(starts_with_list=options.send_initial_events is True)
         self.contact.answered()
         self.metrics.watch_opened(self.name)
         return watch
@@ -103,7 +103,23 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
             self.metrics.watch_closed(self.name, watch.age, watch.events, short)
             await watch.close()
 
-    # -- lists ---------------------------------------------------------------------------------
+    # -- complete states -----------------------------------------------------------------------
+
+    def resume(self) -> None:
+        """Tell the target that the objects it already has are a complete state.
+
+        Raises:
+            CacheError: The target failed.
+        """
+        version = self.state.resource_version
+        try:
+            self.target.resume(version)
+        except TargetFailedError:
+            raise
+        except Exception as error:  # the target may be user code
+            raise CacheError(f"{self.name}: the store failed: {error}") from error
+        self.state.resumed()
+        logger.debug("%s: resumed at %s without a list", self.name, version)
 
     def replace(
         self,

@@ -45,6 +45,11 @@ class PhaseState(msgspec.Struct, eq=False, kw_only=True):
         """Whether the same attempt can continue after a lost connection."""
         return False
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it is unknown if the server continues from the version of the target."""
+        return False
+
     def is_versioned(self, known_version: str) -> bool:
         """Whether the attempt requested a version, so that it can be retried without one."""
         return bool(known_version)
@@ -124,13 +129,20 @@ class WatchPhase(PhaseState, kw_only=True):
 
     Attributes:
         follows_list: Whether nothing was missed since the last list, although it had no version.
+        resume_from: The version of a target that was filled elsewhere, until it is known that the
+            server continues from it; otherwise empty.
     """
 
     phase = Phase.WATCHING
     follows_list: bool = False
+    resume_from: str = ""
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        return bool(self.resume_from)
 
     def watch_again(self) -> WatchPhase:
-        return WatchPhase(follows_list=self.follows_list)
+        return WatchPhase(follows_list=self.follows_list, resume_from=self.resume_from)
 
 
 class PollPhase(PhaseState, kw_only=True):

@@ -53,7 +53,8 @@ class Reflector(Generic[T]):
     ============ ============================================ ===================================
     in           when                                         then
     ============ ============================================ ===================================
-    NEW          always                                       STREAMING, or LISTING if the source
+    NEW          first, with ``resume_from``                  WATCHING from that version
+    NEW          otherwise                                    STREAMING, or LISTING if the source
                                                               cannot stream or is known not to
     STREAMING    the end bookmark came                        WATCHING, on the same stream
     STREAMING    not supported; silent; closed early twice    LISTING, remembered for an hour
@@ -78,6 +79,7 @@ class Reflector(Generic[T]):
     WATCHING     404; other refusals; the store failed        WAITING, NEW
     WATCHING     over, and the source has no versions         NEW
     WATCHING     405                                          POLLING
+    WATCHING     403 or 405, before it is resumed             NEW
     POLLING      the interval is over                         LISTING
     any          cancelled                                    STOPPED
     ============ ============================================ ===================================
@@ -87,6 +89,11 @@ class Reflector(Generic[T]):
     jitter and grows only over attempts without progress: up to 1.5 s if the server did not
     respond, up to a minute after refusals, and never less than Retry-After.
 
+    A reflector with ``resume_from`` counts as synced 0.1 s after the first watch was opened, if
+    the server has not refused the version until then, or when a second watch continues after
+    events of the first. Servers refuse an expired version at once, in the response or in the
+    first event. ``staleness`` is ``None`` until the missed events have been received.
+
     Args:
         source: The resource to list and watch.
         store: The store to fill: a ``Store``, a ``DeltaFIFO``, a ``ReflectorTarget``, or any object
@@ -94,6 +101,9 @@ class Reflector(Generic[T]):
         name: The name used in logs and errors.
         admission: Prepares objects for the store: transform, quarantine, and reuse of known bytes.
         resource_version: The version of a store that is already filled; no list may be older.
+        resume_from: The version of the objects that the store already has, from a snapshot or
+            another process. The first request is a watch from it instead of a list. If the server
+            refuses the version, a list replaces the objects.
         resync_period: Seconds between calls of the store's ``resync``; 0 disables them.
         should_resync: Called before each resync; the resync is skipped if it returns false.
         on_watch_error: Called for every lost connection and every refusal.
@@ -109,6 +119,7 @@ class Reflector(Generic[T]):
         name: str = "",
         admission: Admission[T] | None = None,
         resource_version: str = "",
+        resume_from: str = "",
         resync_period: float = 0.0,
         should_resync: Callable[[], bool] | None = None,
         on_watch_error: Callable[[WatchFailure], object] | None = None,
@@ -123,6 +134,13 @@ class Reflector(Generic[T]):
                 f"a reflector reads a ListWatch, not a {type(given).__name__}; "
                 "ListWatch.for_resource(client, ...) and ListWatch(list, watch) make one"
             )
+        if resume_from and resource_version:
+            raise ConfigError("pass resume_from or resource_version, not both")
+        if resume_from == "0":
+            raise ConfigError(
+                "resume_from must be the version of the objects in the store; "
+                "'0' means any version, so the server would send all objects again"
+            )
         self.name = name or source.name
         options = options or ReflectorOptions()
         metrics = guarded(metrics)
@@ -132,7 +150,10 @@ class Reflector(Generic[T]):
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._poll_interval = options.poll_interval
-        self._state = ReflectorState(resource_version=resource_version)
+        self._resume_from = resume_from
+        self._state = ReflectorState(
+            resource_version=resource_version or resume_from, moved=bool(resume_from)
+        )
         self._contact = ServerContact(source.reachability)
         self._recovery = Recovery(self.name, self._state, options, source.reachability, metrics)
         self.set_watch_error_handler(on_watch_error)
@@ -160,7 +181,7 @@ class Reflector(Generic[T]):
 
     @property
     def staleness(self) -> float | None:
-        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        """Seconds since the store was last known to be current; ``None`` if it never was."""
         return self._state.staleness()
 
     @property
@@ -189,10 +210,15 @@ class Reflector(Generic[T]):
         self._state.clock = loop.time
         self._state.phase_since = loop.time()
         try:
-            async with SideTask(self._resync() if self._resync_period else None):
-                await self._run_phases(StartPhase())
+            async with SideTask(self._resync if self._resync_period else None):
+                await self._run_phases(self._first_phase())
         except TargetFailedError as failed:
             raise failed.__cause__ or failed from None
+
+    def _first_phase(self) -> PhaseState:
+        if self._resume_from and not self._state.synced and self._context.may_watch:
+            return WatchPhase(resume_from=self._resume_from)
+        return StartPhase()
 
     async def _run_phases(self, phase: PhaseState) -> None:
         try:
@@ -250,6 +276,7 @@ class Reflector(Generic[T]):
             versioned=phase.is_versioned(self._state.resource_version),
             progressed=phase.progressed,
             resumable=phase.is_resumable,
+            unconfirmed=phase.is_unconfirmed,
         )
         verdict, delay = self._recovery.judge(attempt, error)
         if verdict.downgrade:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 
 class SideTask:
-    """Runs a coroutine until the block is left. If the coroutine raises, the block raises that.
+    """Runs ``work`` until the block is left. If ``work`` raises, so does the block.
 
     Args:
-        work: The coroutine; ``None`` for nothing.
+        work: A function without arguments that returns an awaitable; ``None`` for no task.
     """
 
-    def __init__(self, work: Coroutine[object, object, None] | None) -> None:
+    def __init__(self, work: Callable[[], Awaitable[None]] | None) -> None:
         self._work = work
         self._task: asyncio.Task[None] | None = None
-        self._owner: asyncio.Task[object] | None = None
         self._requests = 0
         self._error: Exception | None = None
 
     async def __aenter__(self) -> None:
         if self._work is not None:
-            self._owner = asyncio.current_task()
-            assert self._owner is not None  # a coroutine that runs on a loop always has a task
-            self._requests = self._owner.cancelling()
-            self._task = asyncio.create_task(self._run(self._work))
+            owner = asyncio.current_task()
+            assert owner is not None  # a coroutine that runs on a loop always has a task
+            self._requests = owner.cancelling()
+            self._task = asyncio.create_task(self._run(self._work, owner))
 
     async def __aexit__(
         self,
@@ -34,19 +33,19 @@ class SideTask:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._task is None or self._owner is None:
-            return
-        self._task.cancel()
+        if self._task is not None:
+            self._task.cancel()
         if self._error is None:
             return
+        owner = asyncio.current_task()
+        assert owner is not None
         # The cancellation came from this task, unless another one was requested too.
-        if self._owner.uncancel() <= self._requests:
+        if owner.uncancel() <= self._requests:
             raise self._error
 
-    async def _run(self, work: Coroutine[object, object, None]) -> None:
-        assert self._owner is not None
+    async def _run(self, work: Callable[[], Awaitable[None]], owner: asyncio.Task[object]) -> None:
         try:
-            await work
+            await work()
         except Exception as error:
             self._error = error
-            self._owner.cancel()
+            owner.cancel()

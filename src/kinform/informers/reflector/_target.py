@@ -53,6 +53,14 @@ class ReflectorTarget(ABC, Generic[T]):
     def bookmark(self, resource_version: str) -> None:
         """Record that the watch reached this version without a change."""
 
+    def resume(self, resource_version: str) -> None:
+        """Record that the objects already in the target are a complete state.
+
+        Called once instead of ``replace`` if the reflector resumes a target that was filled
+        elsewhere: the server continues from its version. Some of the later changes may have been
+        put already.
+        """
+
     def known_records(self) -> KnownRecords | None:
         """Return the records in the target, so that known versions are not transformed again.
 
@@ -122,6 +130,9 @@ class StoreTarget(PlainStoreTarget[T]):
     def bookmark(self, resource_version: str) -> None:
         self.store.bookmark(resource_version)
 
+    def resume(self, resource_version: str) -> None:
+        self.store.bookmark(resource_version)
+
     def known_records(self) -> KnownRecords | None:
         return self.store.records
 
@@ -144,6 +155,9 @@ class QueueTarget(ReflectorTarget[T]):
 
     def bookmark(self, resource_version: str) -> None:
         self._queue.bookmark(resource_version)
+
+    def resume(self, resource_version: str) -> None:
+        self._queue.resume(resource_version)
 
     async def wait_for_capacity(self) -> None:
         await self._queue.wait_for_capacity()

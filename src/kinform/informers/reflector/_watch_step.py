@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Generic, TypeVar
 
 from kinform.api import ListOptions
@@ -17,6 +19,8 @@ from kinform.informers.reflector._phases import (
     WaitPhase,
     WatchPhase,
 )
+from kinform.informers.reflector._side_task import SideTask
+from kinform.informers.reflector._state import CAUGHT_UP_AFTER
 from kinform.informers.reflector._target import TargetFailedError
 from kinform.objects import Handle
 
@@ -46,9 +50,12 @@ class WatchStep(Generic[T]):
             )
             self._state.attempts = 0
         phase.follows_list = False
+        if phase.resume_from and phase.resume_from != self._state.resource_version:
+            await self._resume(phase)  # an earlier watch has continued from it
         try:
-            while await self._take_from(watch):
-                await self._target.wait_for_capacity()
+            async with SideTask(partial(self._resume_soon, phase) if phase.resume_from else None):
+                while await self._take_from(watch):
+                    await self._target.wait_for_capacity()
         finally:
             phase.progressed = watch.progressed or watch.watched_for >= VERY_SHORT
         await self._context.close_watch(phase)
@@ -58,6 +65,16 @@ class WatchStep(Generic[T]):
                 f"{watch.opened_from or 'none'} at once, with nothing new"
             )
         return WaitPhase(delay=self._context.recovery.watch_ended(), then=phase.watch_again())
+
+    async def _resume_soon(self, phase: WatchPhase) -> None:
+        """Resume unless the server refuses: an expired version is refused at once."""
+        await asyncio.sleep(CAUGHT_UP_AFTER)
+        await self._resume(phase)
+
+    async def _resume(self, phase: WatchPhase) -> None:
+        phase.resume_from = ""
+        self._context.resume()
+        await self._target.wait_for_capacity()
 
     async def _take_from(self, watch: OpenWatch) -> bool:
         """Apply events until the target needs a pause; return false when the watch has ended."""

@@ -726,3 +726,36 @@ def test_a_producer_on_another_loop_can_wait_for_room() -> None:
     asyncio.run(consume())
     producer.join()
     assert got == list(range(200))
+
+
+# -- a store that was filled elsewhere -----------------------------------------------------------
+
+
+async def test_a_resume_is_an_entry_without_deltas_and_syncs_once_processed() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+    assert not fifo.has_synced
+    deltas = await fifo.pop(keep)
+    assert (deltas.kind, deltas.resource_version, len(deltas)) == (DeltasKind.RESUME, "7", 0)
+    assert fifo.has_synced
+
+
+async def test_a_list_after_a_resume_is_not_the_initial_one() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+    fifo.replace([], "9")
+    await fifo.pop(keep)
+    assert not (await fifo.pop(keep)).is_in_initial_list
+
+
+async def test_a_resume_that_fails_is_consumed_and_syncs() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+
+    def fail(deltas: Deltas[Unstructured]) -> None:
+        raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="not today"):
+        await fifo.pop(fail)
+    assert fifo.has_synced
+    assert len(fifo) == 0

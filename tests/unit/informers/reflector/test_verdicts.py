@@ -396,3 +396,21 @@ def test_only_a_watch_that_can_go_on_from_its_version_does(kind: type[KinformErr
     """Whoever goes back to the start says why; the others resume."""
     found = verdict(WATCHING, kind, repeated=9)
     assert bool(found.reason) == (found.next is NEW)
+
+
+# -- before the version of a target is confirmed -------------------------------------------------
+
+
+def test_an_unconfirmed_target_is_listed_at_once_if_it_may_not_be_watched() -> None:
+    assert verdict(WATCHING, ForbiddenError, unconfirmed=True) == Verdict(NEW, NONE)
+    assert verdict(WATCHING, MethodNotAllowedError, unconfirmed=True) == Verdict(
+        NEW, NONE, downgrade=True
+    )
+
+
+@pytest.mark.parametrize("kind", [*_CODES, TransportError, WatchSilenceError, WatchReplayError])
+def test_other_failures_of_an_unconfirmed_watch_are_judged_as_usual(
+    kind: type[KinformError],
+) -> None:
+    if kind not in (ForbiddenError, MethodNotAllowedError):
+        assert verdict(WATCHING, kind, unconfirmed=True) == verdict(WATCHING, kind)
