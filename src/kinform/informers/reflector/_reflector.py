@@ -92,7 +92,8 @@ class Reflector(Generic[T]):
     A reflector with ``resume_from`` counts as synced 0.1 s after the first watch was opened, if
     the server has not refused the version until then, or when a second watch continues after
     events of the first. Servers refuse an expired version at once, in the response or in the
-    first event. ``staleness`` is ``None`` until the missed events have been received.
+    first event. ``staleness`` is ``None`` until the missed events have been received. A version
+    that the server has not reached yet is not refused: such a watch is silent.
 
     Args:
         source: The resource to list and watch.

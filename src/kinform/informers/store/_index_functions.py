@@ -31,6 +31,9 @@ class HeadIndex:
         of_object: Returns the values for an object without a record. Defaults to ``of_head``,
             which then must use only attributes that such an object has.
         of_record: Returns the values for a record, if there is a faster way than ``of_head``.
+
+    Attributes:
+        of_record: The same function, or one over ``of_head``.
     """
 
     def __init__(
