@@ -84,7 +84,7 @@ def test_a_transform_that_breaks_an_object_puts_it_away(transform: Any) -> None:
     assert "default/a" in str(put.error)
 
 
-def test_who_can_be_read_again_leaves_quarantine() -> None:
+def test_an_object_that_becomes_readable_leaves_quarantine() -> None:
     for transform in (None, labelled):
         admission = Admission(Unstructured, transform=transform)
         admission.refuse(DecodeError("bad", key="default/a"), b"{")

@@ -136,7 +136,7 @@ def test_a_single_string_is_one_value_and_not_its_letters() -> None:
     assert store.index_values("first") == ["tt"]
 
 
-def test_none_is_no_value_and_twice_the_same_is_once() -> None:
+def test_none_means_no_values_and_duplicates_count_once() -> None:
     store: Indexer[str] = Indexer(
         key_func=str, indexers={"none": lambda word: None, "twice": lambda word: [word, word]}
     )
@@ -316,7 +316,7 @@ def test_a_relist_and_a_late_index_record_errors_too() -> None:
     assert store.index_values("late") == ["hmm"]
 
 
-def test_values_that_are_no_strings_are_an_error_of_the_function() -> None:
+def test_values_that_are_not_strings_are_an_error_of_the_function() -> None:
     function: Any = lambda word: [1, 2]  # noqa: E731
     store: Indexer[str] = Indexer(key_func=str, indexers={"length": function})
     store.add("tea")
@@ -357,7 +357,7 @@ def test_a_recorded_error_does_not_keep_the_object_alive() -> None:
     assert [ref() for ref in seen] == [None]
 
 
-def test_what_the_function_raises_on_the_object_asked_about_reaches_who_asked() -> None:
+def test_index_propagates_exceptions_of_the_index_function() -> None:
     store: Indexer[str] = Indexer(key_func=str, indexers={"plain": _no_vowels})
     with pytest.raises(LookupError, match="vowels in tea"):
         store.index("plain", "tea")
@@ -414,7 +414,7 @@ def test_a_field_index_reads_values_and_lists_of_them(path: Any, values: list[st
     assert [*(field_index(path)(Unstructured(pod_tree())) or ())] == values
 
 
-def test_a_field_index_over_what_is_no_value_says_so_and_a_bad_path_at_once() -> None:
+def test_a_field_index_refuses_objects_as_values_and_invalid_paths() -> None:
     with pytest.raises(TypeError, match=r"'spec' is a FrozenDict"):
         field_index("spec")(pod("a"))
     with pytest.raises(InvalidNameError, match="empty step"):
@@ -461,7 +461,7 @@ def test_only_a_store_of_handles_has_views() -> None:
 # -- memory ----------------------------------------------------------------------------------
 
 
-def test_the_bytes_of_each_index_are_told() -> None:
+def test_index_memory_has_the_bytes_of_each_index() -> None:
     store = words()
     empty = store.index_memory["letter"]
     store.replace([f"word-{number}" for number in range(100)])
