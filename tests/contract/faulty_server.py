@@ -172,8 +172,11 @@ class FaultyServer:
         fault = attempt.fault or Close()
         try:
             if fault.idle:
-                await asyncio.sleep(fault.idle)
-                attempt.progressed = attempt.verb == "watch" and fault.idle >= 1
+                try:
+                    await asyncio.sleep(fault.idle)
+                finally:  # the reflector may end a silent watch before that
+                    lasted = asyncio.get_running_loop().time() - attempt.began
+                    attempt.progressed = attempt.verb == "watch" and lasted >= 1
             if attempt.verb == "stream":
                 if attempt.fault is None or fault.events:
                     attempt.progressed = True

@@ -46,6 +46,7 @@ class ReflectorKeywords(TypedDict, Generic[T], total=False):
     name: str
     admission: Admission[T] | None
     resource_version: str
+    resume_from: str
     resync_period: float
     should_resync: Callable[[], bool] | None
     on_watch_error: Callable[[WatchFailure], object] | None
@@ -92,7 +93,7 @@ class Reflector(Runs, Generic[T]):
 
     @property
     def staleness(self) -> float | None:
-        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        """Seconds since the store was last known to be current; ``None`` if it never was."""
         return self._reflector.staleness
 
     @property

@@ -11,7 +11,7 @@ from kinform.errors import TransportError
 from kinform.informers import ReflectorOptions, SharedIndexInformer, WatchFailure
 from kinform.testing import virtual_time
 from tests.contract.played_source import ExactBackoff
-from tests.support.answers import pod, pod_list
+from tests.support.answers import pod, pod_list, status
 from tests.support.scripted_source import (
     STAY,
     ScriptedSource,
@@ -53,6 +53,23 @@ async def test_a_streamed_list_counts_when_it_is_complete() -> None:
         assert reflector.staleness is None
         await asyncio.sleep(3)
         assert reflector.staleness == pytest.approx(2)
+
+
+@virtual_time
+async def test_a_streamed_relist_does_not_count_before_it_is_complete() -> None:
+    script = ScriptedSource(streaming=True)
+    script.watches(
+        [end_bookmark("9"), 30.0, ("ERROR", status(410, "Expired"))],
+        [("ADDED", pod("a")), 5.0, CUT],
+        [10.0, end_bookmark("19"), STAY],
+    )
+    async with reflecting(script, options=SLOW) as reflector:
+        await asyncio.sleep(34)
+        assert reflector.staleness == pytest.approx(4)
+        await asyncio.sleep(5)
+        assert reflector.staleness == pytest.approx(9)
+        await asyncio.sleep(7)
+        assert reflector.staleness == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("sign", [event(11), bookmark("11"), bookmark("10")])

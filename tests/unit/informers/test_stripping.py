@@ -141,7 +141,7 @@ def test_a_record_transform_of_ones_own_must_leave_the_object_what_it_is() -> No
     assert isinstance(Rename(), RecordTransform)
     admission = Admission(Pod, transform=Rename())
     assert admission.admit(record("json")) is None
-    assert "changed who 'default/a' is" in str(admission.quarantine["default/a"].error)
+    assert "changed the identity of 'default/a'" in str(admission.quarantine["default/a"].error)
 
 
 # -- on objects ------------------------------------------------------------------------------

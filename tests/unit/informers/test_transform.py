@@ -195,8 +195,11 @@ async def test_it_may_return_another_object() -> None:
     [
         (lambda obj: 1 / 0, "failed on 'default/bad'"),
         (lambda obj: "nothing", "returned a str"),
-        (lambda obj: obj["metadata"].update(name="other"), "changed who 'default/bad' is"),
-        (lambda obj: obj["metadata"].update(resourceVersion="0"), "resourceVersion as they are"),
+        (lambda obj: obj["metadata"].update(name="other"), "changed the identity of 'default/bad'"),
+        (
+            lambda obj: obj["metadata"].update(resourceVersion="0"),
+            "namespace, uid and resourceVersion",
+        ),
     ],
     ids=["raises", "returns text", "renames", "changes the version"],
 )

@@ -197,14 +197,14 @@ def test_a_reflector_reads_a_list_watch(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [5, None, [], {}], ids=kind_of)
 def test_a_reflector_fills_a_store(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"fills a Store, .* and a \w+ has no \w+\(\)"):
+    with pytest.raises(ConfigError, match=r"fills a Store, .*; a \w+ has no \w+\(\)"):
         Reflector(SOURCE, given)
 
 
 @pytest.mark.parametrize("given", [5, "by_node", [("by_node", len)]], ids=kind_of)
 def test_indexers_are_functions_by_name(given: Any) -> None:
     for add in (Indexer().add_indexers, SharedIndexInformer(SOURCE).add_indexers):
-        with pytest.raises(ConfigError, match=r"functions by name, as in .*, and not a "):
+        with pytest.raises(ConfigError, match=r"map names to functions, as in .*; got a "):
             add(given)
 
 
@@ -212,7 +212,7 @@ def test_each_of_them_has_a_name_and_can_be_called() -> None:
     numbered: Any = {1: len}
     uncalled: Any = {"by_node": "spec.nodeName"}
     indexer = Indexer()
-    with pytest.raises(ConfigError, match="found by its name, and 1 is no text"):
+    with pytest.raises(ConfigError, match="name of an index is a string, not 1"):
         indexer.add_indexers(numbered)
     with pytest.raises(ConfigError, match=r"'by_node' must be a function, not 'spec\.nodeName'"):
         indexer.add_indexers(uncalled)

@@ -38,6 +38,11 @@ class _Resync(msgspec.Struct, frozen=True):
     pass
 
 
+class _Resume(msgspec.Struct, frozen=True):
+    resource_version: str
+    is_initial: bool
+
+
 class _Bookmark(msgspec.Struct, frozen=True):
     resource_version: str
 
@@ -57,8 +62,8 @@ class DeltaFIFO(Generic[T]):
         name: The name used in errors.
 
     Attributes:
-        has_synced: Set when the consumer has processed the list that the queue started with, or
-            immediately if it started with an event.
+        has_synced: Set when the consumer has processed the list or the resume that the queue
+            started with, or immediately if it started with an event.
     """
 
     def __init__(
@@ -70,7 +75,7 @@ class DeltaFIFO(Generic[T]):
         name: str = "",
     ) -> None:
         if capacity < 1:
-            raise ConfigError(f"a queue of capacity {capacity} holds nothing; let it be 1 or more")
+            raise ConfigError(f"capacity must be at least 1, not {capacity}")
         if key_func is not None:
             check_callable("key_func", key_func)
         self.name = name
@@ -120,9 +125,10 @@ class DeltaFIFO(Generic[T]):
     def replace_keyed(self, objects: dict[str, T], resource_version: str = "") -> None:
         """Add a complete list by ``namespace/name``. The queue takes ownership of the dict.
 
-        A ``key_func`` takes precedence over the given keys, and so does an overridden ``replace``.
+        Reflectors add their lists with this method. A queue with a ``key_func`` recomputes the
+        keys.
         """
-        if self._has_own_keys or type(self).replace is not DeltaFIFO.replace:
+        if self._has_own_keys:
             self.replace(objects.values(), resource_version)
         else:
             self._replace(objects, resource_version)
@@ -131,6 +137,16 @@ class DeltaFIFO(Generic[T]):
         """Add a resync, which hands out all objects that are known when it is taken."""
         with self._lock:
             self._append(_Resync())
+
+    def resume(self, resource_version: str) -> None:
+        """Record that the known objects are a complete state, to which changes are added.
+
+        Instead of a first list, if the consumer's store was filled elsewhere. Pass that store as
+        ``known_objects``, so that a later list finds the objects that were deleted.
+        """
+        with self._lock:
+            self._append(_Resume(resource_version, is_initial=not self._populated))
+            self._populated = True
 
     def bookmark(self, resource_version: str) -> None:
         """Record that everything up to this version has been added."""
@@ -172,19 +188,19 @@ class DeltaFIFO(Generic[T]):
             QueueClosedError: The queue is closed and empty.
         """
         if limit < 1:
-            raise ConfigError(f"a pop of {limit} events hands out nothing; let it be 1 or more")
+            raise ConfigError(f"limit must be at least 1, not {limit}")
         async with self._popping:
             while not self._entries:
                 await self._wait_for_entry()
             first = self._entries[0]
+            is_change = type(first) is Delta
             self._is_processing = True
             try:
-                is_change = type(first) is Delta
                 result = process(self._take_changes(limit) if is_change else self._take_one())
                 return await result if isawaitable(result) else result
             finally:
                 self._is_processing = False
-                if type(first) is _Replace and first.is_initial:
+                if not is_change and isinstance(first, _Replace | _Resume) and first.is_initial:
                     self.has_synced.set()
 
     def pop_changes(self, limit: int) -> Deltas[T] | None:
@@ -220,11 +236,11 @@ class DeltaFIFO(Generic[T]):
             raise
         except Exception as error:  # user code
             raise KeyFuncError(
-                f"{self._called()}: the key function fails on a {type(obj).__name__}: {error!r}"
+                f"{self._called()}: the key function failed on a {type(obj).__name__}: {error!r}"
             ) from error
         if not key:
             raise KeyFuncError(
-                f"{self._called()}: the key function gives no key for a {type(obj).__name__}"
+                f"{self._called()}: the key function returned no key for a {type(obj).__name__}"
             )
         return key
 
@@ -257,7 +273,7 @@ class DeltaFIFO(Generic[T]):
         key = self._key_of(obj.object)
         return Delta(delta.type, DeletedObject(key, obj.object, obj.final_state_unknown), key)
 
-    def _append(self, entry: _Replace[T] | _Resync | _Bookmark) -> None:
+    def _append(self, entry: _Replace[T] | _Resume | _Resync | _Bookmark) -> None:
         """Append an entry. Requires the lock."""
         self._require_open()
         self._entries.append(entry)
@@ -280,8 +296,11 @@ class DeltaFIFO(Generic[T]):
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
-            told = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
-            return self._handing_out(told)
+            mark = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
+            return self._handing_out(mark)
+        if isinstance(entry, _Resume):
+            mark = Deltas[T].of(DeltasKind.RESUME, (), resource_version=entry.resource_version)
+            return self._handing_out(mark)
         if isinstance(entry, _Resync):
             return self._handing_out(Deltas.of(DeltasKind.RESYNC, self._everything_known()))
         replace: _Replace[T] = entry
@@ -372,5 +391,5 @@ def _named_key(obj: Named) -> str:
     record = obj.record if isinstance(obj, Handle) else None
     key = namespace_key(obj) if record is None else record.head.key
     if not key or key[-1] == "/":
-        raise KeyFuncError(f"a {type(obj).__name__} has no key; give it a name")
+        raise KeyFuncError(f"a {type(obj).__name__} has no key; set its name")
     return key

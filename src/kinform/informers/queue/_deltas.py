@@ -45,6 +45,7 @@ class DeltasKind(StrEnum):
     CHANGES = "CHANGES"  # events in order, at most one per key
     REPLACE = "REPLACE"  # a list: deletions first, then all objects
     RESYNC = "RESYNC"  # all known objects again
+    RESUME = "RESUME"  # no deltas; the known objects are a complete state as of a resource version
     BOOKMARK = "BOOKMARK"  # no deltas; everything up to a resource version was handed out
 
 
@@ -53,7 +54,7 @@ class Deltas(list[Delta[T]]):
 
     Attributes:
         kind: Why the deltas belong together.
-        resource_version: The version of a replace or a bookmark; otherwise empty.
+        resource_version: The version of a replace, a resume or a bookmark; otherwise empty.
         is_in_initial_list: Whether this is the list the queue started with.
     """
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
 from kinform.informers._transforms import RecordTransform, steps_of
 from kinform.informers.reflector._quarantine import Quarantine
-from kinform.informers.reflector._target import StoreTarget
-from kinform.informers.store._entries import Handles
-from kinform.informers.store._store import Store
+from kinform.informers.reflector._target import KnownRecords
 from kinform.objects import JSON, Handle, Record
 
 logger = logging.getLogger("kinform.reflector")
@@ -26,12 +24,6 @@ It receives an editable copy, and may edit it in place or return another object.
 per version of an object. Name, namespace, uid and resource version must not change. A
 ``RecordTransform`` receives encoded bytes instead, which saves the decoding.
 """
-
-
-class KnownRecords(Protocol):
-    """The records in the store."""
-
-    def get(self, key: str) -> Record | None: ...
 
 
 class Admission(Generic[T]):
@@ -84,7 +76,7 @@ class Admission(Generic[T]):
         if expected:
             self.last_expected = gvk
         else:
-            logger.warning("left out %r, for it is a %s", record.head.key, gvk)
+            logger.warning("ignored %r: unexpected kind %s", record.head.key, gvk)
         return expected
 
     def admit(self, record: Record) -> T | None:
@@ -167,8 +159,8 @@ class Admission(Generic[T]):
                 admitted = step(admitted)
             if admitted.head is not record.head and _identity(admitted) != _identity(record):
                 raise TransformError(
-                    f"the transform changed who {key!r} is; leave its kind, name, namespace, uid "
-                    "and resourceVersion as they are",
+                    f"the transform changed the identity of {key!r}; it must keep the kind, name, "
+                    "namespace, uid and resourceVersion",
                     key=key,
                 )
             return admitted
@@ -185,7 +177,7 @@ class Admission(Generic[T]):
         if not isinstance(result, Handle):
             raise TransformError(
                 f"the transform returned a {type(result).__name__} for {record.head.key!r}; "
-                "edit the object it gets, or return an object",
+                "edit the object in place, or return an object",
                 key=record.head.key,
             )
         if result.record is not None:
@@ -199,17 +191,8 @@ class Admission(Generic[T]):
         payload: bytes = b"",
     ) -> str:
         bad = self.quarantine.put(error, resource_version=resource_version, payload=payload)
-        logger.warning("object %s is in quarantine: %s", bad.key, error)
+        logger.warning("quarantined object %s: %s", bad.key, error)
         return bad.key
-
-
-def records_of(store: object) -> KnownRecords | None:
-    """Return the records of a store of Kubernetes objects; ``None`` for any other store."""
-    if isinstance(store, StoreTarget):
-        store = store.store
-    if isinstance(store, Store) and isinstance(store.adapter, Handles):
-        return store.table
-    return None
 
 
 def _identity(record: Record) -> tuple[GVK, str, str, str]:

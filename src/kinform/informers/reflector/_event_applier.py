@@ -8,7 +8,7 @@ from kinform.api import compare_resource_versions
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.queue._deltas import Delta, DeltaType
+from kinform.informers.queue import Delta, DeltaType
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._state import ReflectorState, error_kind
@@ -93,7 +93,9 @@ class WatchEventApplier(Generic[T]):
         obj = self._admit(record)
         key = record.head.key
         if not record.head.name:
-            raise CacheError(f"{self._name}: an object came without a name; nothing can be kept so")
+            raise CacheError(
+                f"{self._name}: received an object without a name, which cannot be stored"
+            )
         if obj is None:
             if kind is EventType.DELETED:
                 self._delete_by_key(key)
@@ -160,6 +162,6 @@ class WatchEventApplier(Generic[T]):
             replayed = order <= 0
         if replayed:
             raise WatchReplayError(
-                f"{self._name}: a watch from version {watch.opened_from} began with "
-                f"{record.head.key!r} of version {record.head.resource_version}, which is not later"
+                f"{self._name}: a watch from version {watch.opened_from} started with "
+                f"{record.head.key!r} at version {record.head.resource_version}, which is not newer"
             )

@@ -51,8 +51,8 @@ class ListBuilder(Generic[T]):
         """
         if not record.head.name:
             raise CacheError(
-                f"{self._name}: a {record.gvk.kind} of the list came without a name; "
-                "nothing can be kept so"
+                f"{self._name}: the list contains a {record.gvk.kind} without a name, "
+                "which cannot be stored"
             )
         key = record.head.key
         admitted = self._admission.admit_listed(record)
@@ -124,7 +124,7 @@ class ListBuilder(Generic[T]):
             if self._admission.is_expected(record):
                 self.keep(record)
             elif _is_table(record):
-                raise DecodeError("the server lists in tables, not in objects")
+                raise DecodeError("the server returned a table instead of a list of objects")
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
 

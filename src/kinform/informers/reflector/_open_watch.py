@@ -12,7 +12,7 @@ from kinform.client import Frame, Reachability
 from kinform.errors import WatchSilenceError
 from kinform.informers.reflector._idle_timeout import IdleTimeout
 from kinform.informers.reflector._silence_limit import MEANINGFUL_SILENCE, SilenceLimit
-from kinform.informers.sources._watch_shapes import Batches
+from kinform.informers.sources import Batches
 
 logger = logging.getLogger("kinform.reflector")
 
@@ -69,7 +69,9 @@ class OpenWatch:
         except TimeoutError as error:
             if not patience.expired():
                 raise  # a TimeoutError of the source itself
-            raise WatchSilenceError(f"{self._what}: nothing answered; taken for dead") from error
+            raise WatchSilenceError(
+                f"{self._what}: the server did not respond; reconnecting"
+            ) from error
         self._opened_at = self._watching_since = self.heard_at = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
         self._silence_limit.watch_opened()
@@ -150,12 +152,12 @@ class OpenWatch:
         if self._is_doubted:
             why = "another connection to the same server was dead"
         elif self._deadline() < self._ends_at:
-            why = "what was due did not come in time"
+            why = "no data was received in time"
             if self._longest_silence is None:
                 self._silence_limit.exceeded()
         else:
-            why = "the server did not end it in time"
-        return WatchSilenceError(f"{self._what}: {why}; taken for dead")
+            why = "the server did not end the watch in time"
+        return WatchSilenceError(f"{self._what}: {why}; reconnecting")
 
     def _deadline(self) -> float:
         """Return the loop time by which data must be received."""

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from kinform.api import ListOptions
 from kinform.errors import DecodeError, ExpiredError, TruncatedResponseError
 from kinform.informers.reflector._list_builder import ListBuilder
-from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.sources import ListWatch
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -81,8 +81,8 @@ class PagedList(Generic[T]):
                 return
             if page.continue_token == options.continue_token:
                 raise DecodeError(
-                    f"{source.name}: the server gives the same continue token again, "
-                    "so its list has no end"
+                    f"{source.name}: the server repeated a continue token, "
+                    "so the list would never end"
                 )
             # The token contains the version; servers reject requests with both.
             self._options = options.replace(

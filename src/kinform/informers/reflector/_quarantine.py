@@ -60,7 +60,7 @@ class Quarantine(Mapping[str, QuarantinedObject]):
         return self.by_key.copy().values()
 
     def __repr__(self) -> str:
-        return f"<Quarantine of {len(self)}: {', '.join(self) or 'nobody'}>"
+        return f"<Quarantine of {len(self)}: {', '.join(self) or 'none'}>"
 
     def put(
         self,

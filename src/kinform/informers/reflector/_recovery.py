@@ -50,12 +50,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         versioned: Whether it requested a resource version, so that it can retry without one.
         progressed: Whether it received something new before it failed; see ``Facts``.
         resumable: Whether it was a paged list that can be resumed.
+        unconfirmed: Whether it was a watch over a target filled elsewhere; see ``Facts``.
     """
 
     phase: Phase
     versioned: bool = False
     progressed: bool = False
     resumable: bool = False
+    unconfirmed: bool = False
 
 
 class Recovery:
@@ -103,6 +105,7 @@ class Recovery:
             versioned=attempt.versioned,
             progressed=attempt.progressed,
             resumable=attempt.resumable,
+            unconfirmed=attempt.unconfirmed,
             quick_lists=self._quick_lists,
             moved=self._state.moved,
             cut_streams=self._cut_streams,

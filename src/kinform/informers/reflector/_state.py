@@ -14,7 +14,7 @@ from kinform.errors import ApiError, KinformError
 
 # After a reconnect, the server sends missed events immediately. A stream that has been quiet for
 # this long has delivered them all.
-_CAUGHT_UP_AFTER = 0.1
+CAUGHT_UP_AFTER = 0.1
 
 
 class Phase(StrEnum):
@@ -34,6 +34,7 @@ class SyncMode(StrEnum):
 
     STREAMING = "streaming"
     LIST = "list"
+    RESUMED = "resumed"  # not at all: the target had it, and a watch continues from its version
 
 
 class WatchFailure(msgspec.Struct, frozen=True):
@@ -46,8 +47,7 @@ class WatchFailure(msgspec.Struct, frozen=True):
         error: The error.
         attempts: The number of consecutive failures, including this one.
         retry_in: Seconds until the next attempt; 0 for immediately.
-        staleness: Seconds since the store was last known to be current; ``None`` before the first
-            list.
+        staleness: Seconds since the store was last known to be current; ``None`` if it never was.
     """
 
     name: str
@@ -65,14 +65,15 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         phase: The current phase, entered ``phase_age`` seconds ago.
         mode: How the last complete state was fetched.
-        synced: Whether a complete state was ever fetched.
+        synced: Whether the target has had a complete state: fetched, or filled elsewhere and
+            resumed.
         resource_version: The version reached.
         attempts: The number of consecutive failures; 0 if the last attempt succeeded.
         last_error: The last error, kept after recovery.
         retry_in: The remaining delay in seconds, while waiting.
-        staleness: The time since the store was last known to be current; ``None`` before the first
-            list. While a watch is open, the time since its last event or bookmark; an idle server
-            sends about one bookmark per minute.
+        staleness: The time since the store was last known to be current; ``None`` if it never was.
+            While a watch is open, the time since its last event or bookmark; an idle server sends
+            about one bookmark per minute.
         contact_age: The time since the server last sent anything: an event, a list, an opened
             watch.
         event_age, bookmark_age, list_age, error_age: The time since the last of each.
@@ -139,15 +140,23 @@ class ReflectorState(msgspec.Struct, eq=False):
         self.attempts = 0
         self.moved = False
 
-    def watch_opened(self) -> None:
-        """Note that a watch was opened; events missed since the last watch come first."""
+    def resumed(self) -> None:
+        """Note that the server continues from the version of a target that was filled elsewhere."""
+        self.synced = True
+        self.mode = SyncMode.RESUMED
+
+    def watch_opened(self, *, starts_with_list: bool) -> None:
+        """Note that a watch was opened; events missed since the last watch come first.
+
+        The objects of a streamed list do not bring the store up to date before it is complete.
+        """
         self.contact_at = self.clock()
-        self.is_catching_up = True
+        self.is_catching_up = not starts_with_list
         self.watch_opens += 1
 
     def received(self, now: float) -> None:
         """Note that data was received on an open watch."""
-        if self.is_catching_up and now - self.contact_at >= _CAUGHT_UP_AFTER:
+        if self.is_catching_up and now - self.contact_at >= CAUGHT_UP_AFTER:
             self.is_catching_up = False
         if not self.is_catching_up:
             self.current_at = now
@@ -159,19 +168,17 @@ class ReflectorState(msgspec.Struct, eq=False):
         self.current_at = self.bookmark_at = self.contact_at
 
     def watch_closed(self) -> None:
-        if self.is_catching_up and self.clock() - self.contact_at >= _CAUGHT_UP_AFTER:
+        if self.is_catching_up and self.clock() - self.contact_at >= CAUGHT_UP_AFTER:
             self.current_at = self.contact_at
         self.is_catching_up = False
 
     def staleness(self) -> float | None:
-        """Seconds since the store was last known to be current; ``None`` before the first list."""
+        """Seconds since the store was last known to be current; ``None`` if it never was."""
         current_at, contact_at = self.current_at, self.contact_at
-        if current_at is None:
-            return None
         now = self.clock()
-        if self.is_catching_up and now - contact_at >= _CAUGHT_UP_AFTER:
-            current_at = max(current_at, contact_at)
-        return max(0.0, now - current_at)
+        if self.is_catching_up and now - contact_at >= CAUGHT_UP_AFTER:
+            current_at = contact_at if current_at is None else max(current_at, contact_at)
+        return None if current_at is None else max(0.0, now - current_at)
 
     def failed(self, error: KinformError) -> None:
         self.attempts += 1

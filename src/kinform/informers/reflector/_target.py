@@ -8,9 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kinform.errors import CacheError, ConfigError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Delta, DeltaType
-from kinform.informers.store._store import Store
+from kinform.informers.queue import Delta, DeltaFIFO, DeltaType
+from kinform.informers.store import Store
+from kinform.objects import Record
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -18,6 +18,12 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 class TargetFailedError(Exception):
     """Raised by a target to end its reflector; ``Reflector.run`` raises its cause."""
+
+
+class KnownRecords(Protocol):
+    """The records that a target already has."""
+
+    def get(self, key: str) -> Record | None: ...
 
 
 class ReflectorTarget(ABC, Generic[T]):
@@ -47,6 +53,21 @@ class ReflectorTarget(ABC, Generic[T]):
     def bookmark(self, resource_version: str) -> None:
         """Record that the watch reached this version without a change."""
 
+    def resume(self, resource_version: str) -> None:
+        """Record that the objects already in the target are a complete state.
+
+        Called once instead of ``replace`` if the reflector resumes a target that was filled
+        elsewhere: the server continues from its version. Some of the later changes may have been
+        put already.
+        """
+
+    def known_records(self) -> KnownRecords | None:
+        """Return the records in the target, so that known versions are not transformed again.
+
+        ``None`` if the target does not keep records.
+        """
+        return None
+
     async def wait_for_capacity(self) -> None:
         """Wait until more may be put; awaited after lists, resyncs, and batches that request it."""
 
@@ -64,8 +85,8 @@ class PlainStore(Protocol[T_contra]):
     def resync(self) -> object: ...
 
 
-class StoreTarget(ReflectorTarget[T]):
-    """Fills a store, object by object.
+class PlainStoreTarget(ReflectorTarget[T]):
+    """Fills any store, object by object.
 
     Attributes:
         store: The store.
@@ -97,9 +118,23 @@ class StoreTarget(ReflectorTarget[T]):
     def resync(self) -> None:
         self.store.resync()
 
+
+class StoreTarget(PlainStoreTarget[T]):
+    """Fills a ``Store``, which also keeps the version that the reflector has reached."""
+
+    store: Store[T]
+
+    def __init__(self, store: Store[T]) -> None:
+        super().__init__(store)
+
     def bookmark(self, resource_version: str) -> None:
-        if isinstance(self.store, Store):
-            self.store.bookmark(resource_version)
+        self.store.bookmark(resource_version)
+
+    def resume(self, resource_version: str) -> None:
+        self.store.bookmark(resource_version)
+
+    def known_records(self) -> KnownRecords | None:
+        return self.store.records
 
 
 class QueueTarget(ReflectorTarget[T]):
@@ -121,6 +156,9 @@ class QueueTarget(ReflectorTarget[T]):
     def bookmark(self, resource_version: str) -> None:
         self._queue.bookmark(resource_version)
 
+    def resume(self, resource_version: str) -> None:
+        self._queue.resume(resource_version)
+
     async def wait_for_capacity(self) -> None:
         await self._queue.wait_for_capacity()
 
@@ -141,10 +179,12 @@ def target_for(store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T]) -> Refl
         return store
     if isinstance(store, DeltaFIFO):
         return QueueTarget(store)
+    if isinstance(store, Store):
+        return StoreTarget(store)
     for method in _METHODS:
         if not callable(getattr(cast(Any, store), method, None)):
             raise ConfigError(
-                "a reflector fills a Store, a DeltaFIFO, or anything with their methods, "
-                f"and a {type(store).__name__} has no {method}()"
+                "a reflector fills a Store, a DeltaFIFO, a ReflectorTarget, or an object with the "
+                f"methods of a store; a {type(store).__name__} has no {method}()"
             )
-    return StoreTarget(store)
+    return PlainStoreTarget(store)

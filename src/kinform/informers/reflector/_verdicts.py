@@ -83,6 +83,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         progressed: The attempt received something new before it failed: an event, a bookmark with
             a new version, objects of a streamed list, a page; or it was a watch of some duration.
         resumable: A paged list can be resumed.
+        unconfirmed: The target was filled elsewhere, and it is unknown whether the server continues
+            from its version.
         quick_lists: How many times in a row a watch led to a list within a second of the last.
         moved: An event or bookmark was received since the last complete list.
         cut_streams: The number of streamed lists cut off since the last complete list.
@@ -94,6 +96,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     versioned: bool = False
     progressed: bool = False
     resumable: bool = False
+    unconfirmed: bool = False
     quick_lists: int = 0
     moved: bool = True
     cut_streams: int = 0
@@ -176,6 +179,9 @@ def _judge_list(error: KinformError, facts: Facts) -> Verdict:
 
 
 def _judge_watch(error: KinformError, facts: Facts) -> Verdict:
+    if facts.unconfirmed and isinstance(error, ForbiddenError | MethodNotAllowedError):
+        # Listing may be allowed without watching, and the objects in the target may be old.
+        return Verdict(Phase.NEW, Pause.NONE, downgrade=isinstance(error, MethodNotAllowedError))
     if isinstance(error, ExpiredError):
         # 410 directly after a list: the version is unusable, so do not request it again.
         return Verdict(

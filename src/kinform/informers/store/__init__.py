@@ -1,1 +1,57 @@
 """Stores: thread-safe collections of objects, found by key and by index."""
+
+from __future__ import annotations
+
+from kinform.informers.store._entries import AsIs, Entry, EntryAdapter, Handles, KeyFunc
+from kinform.informers.store._expiring import ExpiringStore
+from kinform.informers.store._index_functions import (
+    NAMESPACE_INDEX,
+    HeadIndex,
+    Indexers,
+    IndexFunc,
+    LabelIndex,
+    field_index,
+    label_index,
+    namespace_index,
+    owner_index,
+)
+from kinform.informers.store._indexer import Indexer
+from kinform.informers.store._keys import (
+    deletion_handling_key,
+    deletion_handling_object_name,
+    index_func_to_key_func,
+)
+from kinform.informers.store._mutation import MutationCache
+from kinform.informers.store._snapshot import Snapshot
+from kinform.informers.store._store import Store, Write
+from kinform.informers.store._table import Table, TableWrite
+from kinform.informers.store._undelta import UndeltaStore
+
+__all__ = [
+    "NAMESPACE_INDEX",
+    "AsIs",
+    "Entry",
+    "EntryAdapter",
+    "ExpiringStore",
+    "Handles",
+    "HeadIndex",
+    "IndexFunc",
+    "Indexer",
+    "Indexers",
+    "KeyFunc",
+    "LabelIndex",
+    "MutationCache",
+    "Snapshot",
+    "Store",
+    "Table",
+    "TableWrite",
+    "UndeltaStore",
+    "Write",
+    "deletion_handling_key",
+    "deletion_handling_object_name",
+    "field_index",
+    "index_func_to_key_func",
+    "label_index",
+    "namespace_index",
+    "owner_index",
+]

@@ -23,15 +23,12 @@ Entry = Any
 
 
 class EntryAdapter(Protocol[T]):
-    """Converts between the objects of a store and its entries. Immutable and thread-safe.
+    """Converts between the objects of a store and its entries. Immutable and thread-safe."""
 
-    Attributes:
-        version: Returns the resource version of an entry; empty if it has none.
-        uid: Returns the uid of an entry; empty if it has none.
-    """
-
-    version: Callable[[Entry], str]
-    uid: Callable[[Entry], str]
+    @property
+    def keeps_records(self) -> bool:
+        """Whether entries are records, which can be read in any form."""
+        ...
 
     @property
     def is_frozen(self) -> bool:
@@ -54,6 +51,14 @@ class EntryAdapter(Protocol[T]):
 
     def from_entries(self, entries: Iterable[Entry]) -> list[T]: ...
 
+    def version(self, entry: Entry, /) -> str:
+        """Return the resource version of an entry; empty if it has none."""
+        ...
+
+    def uid(self, entry: Entry, /) -> str:
+        """Return the uid of an entry; empty if it has none."""
+        ...
+
     def memory(self, entry: Entry) -> int:
         """Return the size of an entry in bytes."""
         ...
@@ -70,20 +75,21 @@ class Handles(EntryAdapter[H]):
         form: The class of handle that readers receive.
     """
 
+    keeps_records = True
     is_frozen = True
+    # attrgetter avoids a Python frame; these are called several times per event.
+    version = staticmethod(attrgetter("head.resource_version"))
+    uid = staticmethod(attrgetter("head.uid"))
 
     def __init__(self, form: type[H]) -> None:
         self.form = form
-        # attrgetter avoids a Python frame; these are called several times per event.
-        self.version = attrgetter("head.resource_version")
-        self.uid = attrgetter("head.uid")
 
     def key(self, obj: H) -> str:
         # The object may come from untyped code, so check its type at runtime.
         if not isinstance(cast("object", obj), Handle):
             raise KeyFuncError(
-                f"a {type(obj).__name__} cannot be kept as {self.form.__name__}; "
-                f"wrap it in {self.form.__name__}(...), or make the store with a key_func"
+                f"a {type(obj).__name__} cannot be stored as {self.form.__name__}; "
+                f"wrap it in {self.form.__name__}(...), or create the store with a key_func"
             )
         if not obj.name:
             raise KeyFuncError(f"{obj!r} has no key; set metadata.name")
@@ -98,7 +104,7 @@ class Handles(EntryAdapter[H]):
         try:
             return Record.read(obj.to_bytes(JSON), JSON)
         except DecodeError as error:
-            raise CacheError(f"{obj!r} cannot be kept: {error}") from error
+            raise CacheError(f"{obj!r} cannot be stored: {error}") from error
 
     def from_entry(self, entry: Record) -> H:
         return self.form.over(entry)
@@ -119,16 +125,17 @@ class Handles(EntryAdapter[H]):
 class AsIs(EntryAdapter[T]):
     """Stores arbitrary Python objects unchanged; readers share them.
 
+    ``resource_version`` and ``uid`` of an object are used if it has them.
+
     Args:
         key_func: Returns the key of an object.
     """
 
+    keeps_records = False
     is_frozen = False
 
     def __init__(self, key_func: KeyFunc[T]) -> None:
         self._key_func = key_func
-        self.version = version_of
-        self.uid = _uid_of
 
     def key(self, obj: T) -> str:
         try:
@@ -141,8 +148,8 @@ class AsIs(EntryAdapter[T]):
             ) from error
         if not isinstance(key, str) or not key:
             raise KeyFuncError(
-                f"the key_func gave {key!r} for a {type(obj).__name__}; "
-                "a key is a string that is not empty"
+                f"the key_func returned {key!r} for a {type(obj).__name__}; "
+                "a key is a non-empty string"
             )
         return key
 
@@ -155,6 +162,12 @@ class AsIs(EntryAdapter[T]):
     def from_entries(self, entries: Iterable[T]) -> list[T]:
         return list(entries)
 
+    def version(self, entry: T, /) -> str:
+        return version_of(entry)
+
+    def uid(self, entry: T, /) -> str:
+        return _text(entry, "uid")
+
     def memory(self, entry: T) -> int:
         return sys.getsizeof(entry)
 
@@ -162,7 +175,7 @@ class AsIs(EntryAdapter[T]):
         return func
 
 
-def choose_resting(
+def choose_adapter(
     form: type[Any] | None, key_func: KeyFunc[Any] | None, adapter: EntryAdapter[Any] | None
 ) -> EntryAdapter[Any]:
     """Return the adapter selected by the arguments of a store.
@@ -172,7 +185,7 @@ def choose_resting(
         ConfigError: ``form`` is not a class of handle, or ``key_func`` is not callable.
     """
     if (form is not None) + (key_func is not None) + (adapter is not None) != 1:
-        raise CacheError("a store takes one of form, key_func and adapter")
+        raise CacheError("a store takes exactly one of form, key_func and adapter")
     if key_func is not None:
         check_callable("key_func", key_func)
         return AsIs(key_func)
@@ -180,8 +193,8 @@ def choose_resting(
     if given is not None and not (isinstance(given, type) and issubclass(given, Handle)):
         called = given.__name__ if isinstance(given, type) else f"a {type(given).__name__}"
         raise ConfigError(
-            f"a store holds handles, such as Unstructured, and {called} is no class of them; "
-            "for other objects, give it a key_func"
+            f"a store holds handles, such as Unstructured, and {called} is not a handle class; "
+            "for other objects, pass a key_func"
         )
     return Handles(cast("type[Handle]", form)) if adapter is None else adapter
 
@@ -189,10 +202,6 @@ def choose_resting(
 def version_of(obj: object) -> str:
     """Return the ``resource_version`` of an object; empty if it has none."""
     return _text(obj, "resource_version")
-
-
-def _uid_of(obj: object) -> str:
-    return _text(obj, "uid")
 
 
 def _text(obj: object, attribute: str) -> str:

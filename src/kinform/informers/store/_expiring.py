@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._entries import Entry, EntryAdapter, KeyFunc, choose_resting
+from kinform.informers.store._entries import Entry, EntryAdapter, KeyFunc, choose_adapter
 from kinform.objects import Handle
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class ExpiringStore(Generic[T]):
         ttl: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._adapter: EntryAdapter[T] = choose_resting(form, key_func, None)
+        self._adapter: EntryAdapter[T] = choose_adapter(form, key_func, None)
         self._ttl = ttl
         self._clock = clock
         self._lock = threading.Lock()

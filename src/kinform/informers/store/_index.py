@@ -51,16 +51,16 @@ class Index:
         """Return the distinct values of an entry. Exceptions of the function propagate."""
         return self._checked(self._reader(entry))
 
-    def _checked(self, said: Iterable[str] | None) -> tuple[str, ...]:
-        if said is None:
+    def _checked(self, found: Iterable[str] | None) -> tuple[str, ...]:
+        if found is None:
             return ()
-        if isinstance(said, str):
-            return (said,)
-        values = tuple(dict.fromkeys(said))
+        if isinstance(found, str):
+            return (found,)
+        values = tuple(dict.fromkeys(found))
         for value in values:
             if not isinstance(value, str):
                 raise TypeError(
-                    f"index function {self.name!r} gave a {type(value).__name__} as a value; "
+                    f"index function {self.name!r} returned a {type(value).__name__} as a value; "
                     "values are strings"
                 )
         return values
@@ -68,20 +68,20 @@ class Index:
     def read(self, key: str, entry: Entry) -> Reading:
         """Like ``values``, but return the exception if the function raises one."""
         try:
-            said = self._reader(entry)
+            found = self._reader(entry)
             # Common results need no further call ("put, 3 indices" in benchmarks/bench_store.py).
-            if type(said) is str:
-                return said
-            if type(said) is tuple and len(said) == 1 and type(said[0]) is str:
-                return said[0]
-            values = self._checked(said)
+            if type(found) is str:
+                return found
+            if type(found) is tuple and len(found) == 1 and type(found[0]) is str:
+                return found[0]
+            values = self._checked(found)
             return values[0] if len(values) == 1 else values
         except Exception as error:
             if not self._has_warned:
                 self._has_warned = True
                 _logger.warning(
                     "index function %r raised %s on %s, which is left out of the index; "
-                    "index_errors tells this and any others",
+                    "index_errors has this error and any others",
                     self.name,
                     type(error).__name__,
                     key,

@@ -31,6 +31,9 @@ class HeadIndex:
         of_object: Returns the values for an object without a record. Defaults to ``of_head``,
             which then must use only attributes that such an object has.
         of_record: Returns the values for a record, if there is a faster way than ``of_head``.
+
+    Attributes:
+        of_record: The same function, or one over ``of_head``.
     """
 
     def __init__(
@@ -101,4 +104,4 @@ def _scalar(path: Path, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    raise TypeError(f"{path!r} leads to a {type(value).__name__}, which is no value to index by")
+    raise TypeError(f"{path!r} is a {type(value).__name__}, which cannot be an index value")

@@ -117,23 +117,23 @@ class Indexer(Store[T]):
         Raises:
             CacheError: This store does not hold Kubernetes objects.
         """
-        if not isinstance(self._adapter, Handles):
+        if self.records is None:
             raise CacheError(
-                "only a store of Kubernetes objects has views; this one keeps objects as they are"
+                "only a store of Kubernetes objects has views; this one stores other objects"
             )
-        door: Indexer[H] = Indexer.__new__(Indexer)
-        door._adapter = Handles(form)
-        door._table = self._table
-        return door
+        view: Indexer[H] = Indexer.__new__(Indexer)
+        view._adapter = Handles(form)
+        view._table = self._table
+        return view
 
 
 def _check(indexers: object) -> None:
     if not isinstance(indexers, Mapping):
         raise ConfigError(
-            f"indexers are functions by name, as in {{'by_node': field_index('spec.nodeName')}}, "
-            f"and not a {type(indexers).__name__}"
+            f"indexers map names to functions, as in {{'by_node': field_index('spec.nodeName')}}; "
+            f"got a {type(indexers).__name__}"
         )
     for name, function in indexers.items():
         if not isinstance(name, str):
-            raise ConfigError(f"an index is found by its name, and {name!r} is no text")
+            raise ConfigError(f"the name of an index is a string, not {name!r}")
         check_callable(f"index {name!r}", function)

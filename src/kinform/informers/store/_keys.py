@@ -27,10 +27,10 @@ def deletion_handling_key(obj: Named | DeletedObject[T] | str) -> str:
         key, name = namespace_key(obj), obj.name
     except AttributeError as error:
         raise KeyFuncError(
-            f"a {type(obj).__name__} has no key: it needs a name and a namespace"
+            f"a {type(obj).__name__} has no key; it must have a name and a namespace"
         ) from error
     if not name:
-        raise KeyFuncError(f"a {type(obj).__name__} has no key; give it a name")
+        raise KeyFuncError(f"a {type(obj).__name__} has no key; set its name")
     return key
 
 
@@ -51,12 +51,12 @@ def index_func_to_key_func(func: IndexFunc[T]) -> Callable[[T], str]:
     """
 
     def key(obj: T) -> str:
-        said = func(obj)
-        values = [said] if isinstance(said, str) else [*dict.fromkeys(said or ())]
+        found = func(obj)
+        values = [found] if isinstance(found, str) else [*dict.fromkeys(found or ())]
         if len(values) != 1:
             raise KeyFuncError(
-                f"an index function that serves as key must give one value for each object; "
-                f"for a {type(obj).__name__} it gave {len(values)}"
+                f"an index function used as key function must return one value per object; "
+                f"for a {type(obj).__name__} it returned {len(values)}"
             )
         return values[0]
 

@@ -75,7 +75,7 @@ class MutationCache(Generic[T]):
             CacheError: The underlying store is not an ``Indexer``.
         """
         if not isinstance(self._store, Indexer):
-            raise CacheError("by_index needs an Indexer below; this cache was made over a Store")
+            raise CacheError("by_index requires an Indexer, and this cache is over a Store")
         table = self._store.table
         # A copy is atomic with respect to other threads, iteration is not.
         stored = table.buckets(name).get(value, {}).copy()

@@ -10,7 +10,7 @@ import msgspec
 
 from kinform.errors import KeyFuncError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._entries import EntryAdapter, KeyFunc, choose_resting, version_of
+from kinform.informers.store._entries import EntryAdapter, KeyFunc, choose_adapter, version_of
 from kinform.informers.store._snapshot import Snapshot
 from kinform.informers.store._table import Table, TableWrite
 from kinform.objects import Handle, Unstructured
@@ -60,7 +60,7 @@ class Store(Generic[T]):
     ) -> None:
         if form is None and key_func is None and adapter is None:
             form = Unstructured
-        self._adapter: EntryAdapter[T] = choose_resting(form, key_func, adapter)
+        self._adapter: EntryAdapter[T] = choose_adapter(form, key_func, adapter)
         self._table = Table(self._adapter)
 
     # -- reading -----------------------------------------------------------------------------
@@ -110,6 +110,11 @@ class Store(Generic[T]):
     def table(self) -> Table:
         """The underlying table, for code that passes entries on without decoding them."""
         return self._table
+
+    @property
+    def records(self) -> Table | None:
+        """The table, if its entries are records; ``None`` for a store of other objects."""
+        return self._table if self._adapter.keeps_records else None
 
     @property
     def adapter(self) -> EntryAdapter[T]:

@@ -252,7 +252,7 @@ class Table:
             for index in indices:
                 if index.name in taken:
                     raise CacheError(
-                        f"there is an index {index.name!r} already; give the new one another name"
+                        f"an index named {index.name!r} exists already; choose another name"
                     )
             self._tended += tuple(indices)
             known = self._state.items.copy()
@@ -273,7 +273,7 @@ class Table:
 
     def _unknown(self, name: str) -> str:
         known = ", ".join(sorted(map(repr, self._state.buckets))) or "none yet"
-        return f"no index {name!r}, known: {known}; add it with add_indexers"
+        return f"no index {name!r}; known: {known}. Add it with add_indexers"
 
     # -- memory ------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The queue: what goes in, what comes out, in which order, and who waits for whom."""
+"""The queue: entries, their order and deltas, and waiting producers and consumers."""
 
 from __future__ import annotations
 
@@ -165,7 +165,9 @@ no_event = pytest.mark.parametrize(
 
 
 @no_event
-async def test_what_is_no_event_comes_alone(put: Callable[[DeltaFIFO[Unstructured]], None]) -> None:
+async def test_entries_other_than_events_are_popped_alone(
+    put: Callable[[DeltaFIFO[Unstructured]], None],
+) -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(known_objects=Known())
     fifo.add(obj("a"))
     put(fifo)
@@ -195,7 +197,7 @@ async def test_changes_can_be_popped_at_once_up_to_the_limit_and_no_two_of_one_k
 
 
 @no_event
-async def test_what_is_no_event_is_not_popped_at_once_nor_overtaken(
+async def test_pop_changes_neither_returns_nor_overtakes_other_entries(
     put: Callable[[DeltaFIFO[Unstructured]], None],
 ) -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(known_objects=Known())
@@ -269,7 +271,7 @@ async def test_a_pop_that_waits_goes_on_waiting_when_its_entry_is_popped_at_once
     assert told(await asyncio.wait_for(popping, 5)) == ["ADDED b 1"]
 
 
-async def test_popping_at_once_makes_room_for_who_waits_for_it() -> None:
+async def test_pop_changes_wakes_producers_that_wait_for_capacity() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
     waiting = [
@@ -326,7 +328,7 @@ async def test_a_list_is_compared_with_what_is_known_when_its_turn_comes() -> No
     assert found[-1] == ["DELETED a 2?"]
 
 
-async def test_a_deletion_before_a_list_that_has_the_object_is_told_too() -> None:
+async def test_a_deletion_before_a_list_with_the_object_is_delivered_too() -> None:
     fifo = DeltaFIFO(known_objects=Known(obj("a", 1)))
     fifo.delete(obj("a", 2))
     fifo.replace([obj("a", 3)], "3")
@@ -348,7 +350,7 @@ async def test_a_list_can_be_any_iterable_and_is_read_at_once() -> None:
     assert await pop_all(fifo) == [["REPLACED a 1"]]
 
 
-async def test_a_resync_tells_all_that_is_known_when_its_turn_comes() -> None:
+async def test_a_resync_delivers_all_objects_known_when_it_is_taken() -> None:
     known = Known(obj("a", 1), obj("b", 1))
     fifo = DeltaFIFO(known_objects=known)
     fifo.resync()
@@ -479,7 +481,7 @@ async def test_a_bookmark_or_a_resync_does_not_decide_what_a_queue_begins_with()
     assert fifo.has_synced
 
 
-async def test_a_failure_on_the_first_list_leaves_nobody_waiting_for_the_sync() -> None:
+async def test_a_failure_on_the_first_list_still_syncs() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
     fifo.replace([obj("a")])
 
@@ -551,7 +553,7 @@ async def test_limits_that_make_no_sense_are_refused() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO()
     with pytest.raises(ConfigError, match="0"):
         await fifo.pop(keep, limit=0)
-    with pytest.raises(ConfigError, match="capacity 0"):
+    with pytest.raises(ConfigError, match="capacity must be at least 1, not 0"):
         DeltaFIFO(capacity=0)
 
 
@@ -641,7 +643,7 @@ async def test_a_queue_is_drained_when_nothing_waits() -> None:
     await asyncio.wait_for(draining, 5)
 
 
-async def test_who_waits_for_room_hears_of_the_closing() -> None:
+async def test_closing_wakes_producers_that_wait_for_capacity() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
     waiting = asyncio.ensure_future(fifo.wait_for_capacity())
@@ -653,7 +655,7 @@ async def test_who_waits_for_room_hears_of_the_closing() -> None:
         await fifo.wait_for_capacity()
 
 
-async def test_who_stops_waiting_for_room_is_not_missed() -> None:
+async def test_a_cancelled_wait_for_capacity_is_forgotten() -> None:
     fifo: DeltaFIFO[Unstructured] = DeltaFIFO(capacity=1)
     fifo.add(obj("a"))
     impatient, patient = (asyncio.ensure_future(fifo.wait_for_capacity()) for _ in range(2))
@@ -726,3 +728,36 @@ def test_a_producer_on_another_loop_can_wait_for_room() -> None:
     asyncio.run(consume())
     producer.join()
     assert got == list(range(200))
+
+
+# -- a store that was filled elsewhere -----------------------------------------------------------
+
+
+async def test_a_resume_is_an_entry_without_deltas_and_syncs_once_processed() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+    assert not fifo.has_synced
+    deltas = await fifo.pop(keep)
+    assert (deltas.kind, deltas.resource_version, len(deltas)) == (DeltasKind.RESUME, "7", 0)
+    assert fifo.has_synced
+
+
+async def test_a_list_after_a_resume_is_not_the_initial_one() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+    fifo.replace([], "9")
+    await fifo.pop(keep)
+    assert not (await fifo.pop(keep)).is_in_initial_list
+
+
+async def test_a_resume_that_fails_is_consumed_and_syncs() -> None:
+    fifo = DeltaFIFO[Unstructured]()
+    fifo.resume("7")
+
+    def fail(deltas: Deltas[Unstructured]) -> None:
+        raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="not today"):
+        await fifo.pop(fail)
+    assert fifo.has_synced
+    assert len(fifo) == 0

@@ -8,8 +8,8 @@ import pytest
 
 from kinform.api import GVK
 from kinform.errors import DecodeError
-from kinform.informers import Indexer, Store
-from kinform.informers.reflector._admission import Admission, records_of
+from kinform.informers import ExpiringStore, Indexer, Store
+from kinform.informers.reflector import Admission, PlainStoreTarget, StoreTarget
 from kinform.objects import PartialObjectMetadata, Record, Unstructured
 from tests.support.answers import pod
 from tests.support.objects import record_of
@@ -84,7 +84,7 @@ def test_a_transform_that_breaks_an_object_puts_it_away(transform: Any) -> None:
     assert "default/a" in str(put.error)
 
 
-def test_who_can_be_read_again_leaves_quarantine() -> None:
+def test_an_object_that_becomes_readable_leaves_quarantine() -> None:
     for transform in (None, labelled):
         admission = Admission(Unstructured, transform=transform)
         admission.refuse(DecodeError("bad", key="default/a"), b"{")
@@ -173,8 +173,8 @@ def test_tables_and_strangers_are_left_out() -> None:
     assert not only_pods.is_expected(own_table)
 
 
-def test_stores_of_kubernetes_objects_tell_what_they_know_and_others_do_not() -> None:
-    assert records_of(Store()) is not None
-    assert records_of(Indexer(Unstructured)) is not None
-    assert records_of(Store(key_func=str)) is None
-    assert records_of(object()) is None
+def test_only_stores_of_kubernetes_objects_have_known_records() -> None:
+    assert StoreTarget(Store()).known_records() is not None
+    assert StoreTarget(Indexer(Unstructured)).known_records() is not None
+    assert StoreTarget(Store(key_func=str)).known_records() is None
+    assert PlainStoreTarget(ExpiringStore(Unstructured, ttl=1)).known_records() is None

@@ -52,7 +52,7 @@ class Told(Store[Unstructured]):
 
 
 @virtual_time
-async def test_a_server_that_tells_everything_again_is_listed_instead() -> None:
+async def test_a_server_that_replays_all_objects_is_listed_instead() -> None:
     script = listed(pod("a", rv="3"), pod("b", rv="10")).watches(
         [10.0, bookmark("12")],
         [[("ADDED", pod("a", rv="3")), ("ADDED", pod("c", rv="12"))], STAY],
@@ -81,7 +81,7 @@ async def test_versions_beyond_any_integer_are_compared_as_well() -> None:
 
 
 @virtual_time
-async def test_without_an_order_of_versions_who_is_known_gives_the_replay_away() -> None:
+async def test_without_ordered_versions_a_known_uid_shows_a_replay() -> None:
     script = listed(pod("a", rv="x-a"), rv="x-1").watches(
         [("ADDED", pod("b", rv="x-b")), 10.0], [("ADDED", pod("a", rv="x-a")), STAY], [STAY]
     )
@@ -96,7 +96,7 @@ async def test_without_an_order_of_versions_who_is_known_gives_the_replay_away()
 
 
 @virtual_time
-async def test_without_an_order_of_versions_who_is_reborn_is_no_replay() -> None:
+async def test_without_ordered_versions_a_new_uid_is_not_a_replay() -> None:
     """A queue may not have told the store of the death yet when the birth arrives."""
     reborn = pod("a", rv="x-3")
     reborn["metadata"]["uid"] = "another"
@@ -161,7 +161,7 @@ async def test_an_unreadable_object_leaves_quarantine_and_store_when_it_is_delet
 
 
 @virtual_time
-async def test_a_line_that_is_no_event_is_put_away_without_a_name() -> None:
+async def test_a_line_that_is_not_an_event_is_quarantined_without_a_name() -> None:
     script = listed().watches(["nonsense", ("ADDED", pod("a", rv="11")), STAY])
     store = Store()
     async with reflecting(script, store) as reflector:
@@ -171,7 +171,7 @@ async def test_a_line_that_is_no_event_is_put_away_without_a_name() -> None:
 
 
 @virtual_time
-async def test_a_watch_of_nothing_but_poison_is_no_short_one() -> None:
+async def test_a_watch_with_only_undecodable_events_is_not_very_short() -> None:
     script = listed().watches(*[[("ADDED", poison("a", str(11 + n)))] for n in range(5)])
     async with reflecting(script) as reflector:
         await asyncio.sleep(60)

@@ -1,4 +1,4 @@
-"""One timer for many limits: who waits too long is told so, and nobody else is."""
+"""The idle timeout: one timer for many deadlines, which ends only waits that are too long."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Limit:
 
 
 @virtual_time
-async def test_who_waits_too_long_gets_a_timeout() -> None:
+async def test_waiting_too_long_raises_a_timeout() -> None:
     limit = Limit()
     with pytest.raises(TimeoutError), limit.set(5):
         await asyncio.sleep(6)
@@ -109,7 +109,7 @@ async def test_a_deadline_that_moves_on_while_one_waits_is_the_one_that_counts()
 
 
 @virtual_time
-async def test_set_again_by_who_is_waited_for_it_can_come_earlier() -> None:
+async def test_setting_it_again_while_waiting_can_make_it_earlier() -> None:
     limit = Limit()
     loop = asyncio.get_running_loop()
     loop.call_at(4, limit.set, 3)

@@ -136,7 +136,7 @@ async def test_pages_of_two_versions_make_no_list() -> None:
 
 
 async def test_the_same_token_again_is_an_error() -> None:
-    with pytest.raises(DecodeError, match="pods: the server gives the same continue token again"):
+    with pytest.raises(DecodeError, match="pods: the server repeated a continue token"):
         await paged_list().fetch(
             Pages(page("a", more="1"), page("b", more="1")).source, on_page=lambda: None
         )

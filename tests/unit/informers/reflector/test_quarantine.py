@@ -45,7 +45,7 @@ def test_those_without_a_name_get_a_number() -> None:
     assert [quarantine.put(bad("")).key for _ in range(2)] == ["?1", "?2"]
 
 
-def test_who_is_released_is_gone_and_to_release_a_stranger_is_nothing() -> None:
+def test_release_removes_an_object_and_ignores_unknown_keys() -> None:
     quarantine = Quarantine()
     quarantine.put(bad("default/a"))
     quarantine.release("default/b")
@@ -57,7 +57,7 @@ def test_who_is_released_is_gone_and_to_release_a_stranger_is_nothing() -> None:
         quarantine["default/a"]
 
 
-def test_after_a_list_only_those_who_were_unreadable_in_it_stay() -> None:
+def test_after_a_list_only_objects_unreadable_in_it_stay() -> None:
     quarantine = Quarantine()
     for key in ("default/a", "default/b", "other/c", ""):
         quarantine.put(bad(key))

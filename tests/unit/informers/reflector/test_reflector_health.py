@@ -1,4 +1,4 @@
-"""Patience and pulse: how long is waited, when all is well again, and who hears of it."""
+"""Backoff, silence limits, recovery, and the reports of failures."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ NO_PROGRESS = {
 
 @pytest.mark.parametrize(("short", "life"), NO_PROGRESS.values(), ids=NO_PROGRESS)
 @virtual_time
-async def test_a_watch_that_brought_nothing_is_no_proof_of_health(short: Any, life: float) -> None:
+async def test_a_watch_without_events_does_not_prove_health(short: Any, life: float) -> None:
     script = listed().watches(*[[*short, CUT]] * 5)
     async with reflecting(script):
         await asyncio.sleep(100)
@@ -116,7 +116,7 @@ async def test_a_watch_that_brought_nothing_is_no_proof_of_health(short: Any, li
 
 
 @virtual_time
-async def test_a_list_that_succeeds_is_no_proof_that_watches_are_served() -> None:
+async def test_a_list_does_not_prove_that_watches_are_served() -> None:
     gone = [("ERROR", status(410, "Expired"))]
     script = ScriptedSource().lists(*[pod_list()] * 6).watches(*[gone] * 5)
     async with reflecting(script):
@@ -291,7 +291,7 @@ async def test_a_busy_server_that_falls_silent_is_resumed_after_fifteen_seconds(
 
 
 @virtual_time
-async def test_the_handler_hears_every_failure_with_phase_and_version() -> None:
+async def test_the_handler_receives_every_failure_with_phase_and_version() -> None:
     refused = ForbiddenError("no", code=403, reason="Forbidden")
     script = ScriptedSource(streaming=True).lists(CUT, pod_list(pod("a")), pod_list(rv="20"))
     script.watches(
@@ -363,7 +363,7 @@ class AsyncHandler:
     ],
     ids=["async def", "object", "partial", "partial of an object"],
 )
-def test_a_handler_that_nobody_would_await_is_refused_in_every_disguise(handler: Any) -> None:
+def test_async_watch_error_handlers_of_every_kind_are_refused(handler: Any) -> None:
     with pytest.raises(ConfigError, match="on_watch_error must not be async: pass a plain"):
         Reflector(ScriptedSource().listwatch, Store(), on_watch_error=handler)
     reflector = Reflector(ScriptedSource().listwatch, Store())
@@ -449,7 +449,7 @@ async def test_the_status_says_what_goes_on_and_since_when() -> None:
 
 
 @virtual_time
-async def test_metrics_hear_of_lists_watches_and_failures() -> None:
+async def test_metrics_receive_lists_watches_and_failures() -> None:
     told: list[tuple[Any, ...]] = []
 
     class Metrics:
@@ -509,7 +509,7 @@ async def test_the_store_is_reminded_every_period_whatever_it_or_the_server_does
 
 
 @virtual_time
-async def test_who_is_asked_whether_to_resync_may_say_no_or_fail() -> None:
+async def test_should_resync_may_return_false_or_raise() -> None:
     answers: Iterator[bool | Exception] = iter([True, False, ValueError("no idea"), True])
 
     def should() -> bool:

@@ -235,7 +235,7 @@ async def test_a_list_without_end_is_an_error_and_not_for_ever() -> None:
 
 
 @virtual_time
-async def test_a_server_that_pages_where_nobody_asked_it_to_and_expires_is_told_of() -> None:
+async def test_a_server_that_pages_an_unlimited_list_and_expires_is_reported() -> None:
     script = ScriptedSource().lists(
         page(token="x"), EXPIRED, page(token="y"), EXPIRED, page(pod("a"))
     )
@@ -278,7 +278,7 @@ async def test_a_list_that_fails_is_tried_again_ever_later(error: Exception, bas
 
 
 @virtual_time
-async def test_a_table_is_no_list_of_objects() -> None:
+async def test_a_table_is_not_a_list_of_objects() -> None:
     table = pod_list(pod("a"))
     table.update(kind="TableList", apiVersion="meta.k8s.io/v1")
     script = ScriptedSource().lists(table, page(pod("b")))
@@ -291,7 +291,7 @@ async def test_a_table_is_no_list_of_objects() -> None:
 
 @virtual_time
 @pytest.mark.parametrize("target", [Store, DeltaFIFO])
-async def test_an_object_without_a_name_is_not_kept_and_told_of(target: Any) -> None:
+async def test_an_object_without_a_name_is_not_stored_and_is_reported(target: Any) -> None:
     script = ScriptedSource().lists(page(pod(""), pod("b")), page(pod("b")))
     store = target()
     heard: list[WatchFailure] = []
@@ -300,18 +300,18 @@ async def test_an_object_without_a_name_is_not_kept_and_told_of(target: Any) -> 
         assert reflector.status().synced
     assert script.trace == ["list 0", "list 0", "watch 10"]
     assert str(heard[0].error).endswith(
-        ": a Pod of the list came without a name; nothing can be kept so"
+        ": the list contains a Pod without a name, which cannot be stored"
     )
     assert str(heard[0].error).startswith(reflector.name)
 
 
 @virtual_time
-async def test_a_target_with_a_replace_of_its_own_is_asked() -> None:
+async def test_a_target_with_its_own_replace_receives_the_list() -> None:
     seen: list[str] = []
 
     class Mine(DeltaFIFO[Unstructured]):
-        def replace(self, objects: Any, resource_version: str = "") -> None:
-            seen.extend(each.name for each in objects)
+        def replace_keyed(self, objects: Any, resource_version: str = "") -> None:
+            seen.extend(each.name for each in objects.values())
 
     class Before:
         """Stands before a queue, and hands on what it does not know."""

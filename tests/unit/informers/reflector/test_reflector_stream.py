@@ -75,7 +75,7 @@ async def test_a_stream_is_tried_first_and_goes_on_as_the_watch() -> None:
 
 
 @virtual_time
-async def test_an_object_without_a_name_in_a_stream_is_not_kept_and_told_of() -> None:
+async def test_an_object_without_a_name_in_a_stream_is_not_stored_and_is_reported() -> None:
     script = streaming().watches(
         [("ADDED", pod("")), end_bookmark("9"), STAY],
         [("ADDED", pod("a")), end_bookmark("9"), STAY],
@@ -86,7 +86,7 @@ async def test_an_object_without_a_name_in_a_stream_is_not_kept_and_told_of() ->
         assert contents(store) == {"a": "1"}
         found = reflector.status()
     assert found.errors == {"CacheError": 1}
-    assert "a Pod of the list came without a name" in str(found.last_error)
+    assert "the list contains a Pod without a name" in str(found.last_error)
 
 
 @virtual_time
@@ -266,7 +266,7 @@ async def test_what_came_of_a_broken_stream_is_not_part_of_the_next_one() -> Non
     ids=lambda error: str(error.code),
 )
 @virtual_time
-async def test_who_does_not_know_streaming_is_listed_at_once(refusal: ApiError) -> None:
+async def test_a_server_without_streaming_is_listed_at_once(refusal: ApiError) -> None:
     script = streaming().watches(refusal).lists(pod_list(pod("a")))
     async with reflecting(script):
         await asyncio.sleep(1)
@@ -320,7 +320,7 @@ async def test_the_downgrade_holds_for_the_next_relist() -> None:
 
 
 @virtual_time
-async def test_who_may_list_but_not_watch_gets_a_list_and_it_is_not_remembered() -> None:
+async def test_a_client_that_may_list_but_not_watch_lists_and_this_is_not_remembered() -> None:
     forbidden = ForbiddenError("may not watch", code=403, reason="Forbidden")
     script = streaming().watches(forbidden, forbidden).lists(pod_list(pod("a")))
     store = Store()
@@ -424,7 +424,7 @@ async def test_a_stream_that_is_cut_after_objects_is_tried_once_more_and_then_li
 
 
 @virtual_time
-async def test_a_failure_is_no_downgrade_so_the_next_cycle_streams_again() -> None:
+async def test_a_failure_does_not_downgrade_so_the_next_cycle_streams_again() -> None:
     error = TransportError("refused")
     script = streaming().watches(
         error, error, error, [10.0, bookmark("11"), ("ERROR", status(410, "Expired"))]

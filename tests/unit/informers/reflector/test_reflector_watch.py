@@ -1,4 +1,4 @@
-"""Watching: what is resumed, what is fetched again, and that nothing is told twice or lost."""
+"""Watching: what is resumed, what is listed again, and that no event is lost or repeated."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ async def test_a_watch_that_is_refused_for_now_keeps_its_version_for_ever(
 
 
 @virtual_time
-async def test_who_is_not_let_in_comes_back_later_than_who_was_cut_off() -> None:
+async def test_a_refused_reflector_waits_longer_than_a_disconnected_one() -> None:
     script = listed().watches(*[ForbiddenError("no", code=403)] * 3)
     async with reflecting(script):
         await asyncio.sleep(100)
@@ -244,7 +244,7 @@ async def test_a_watch_that_expires_is_listed_at_once_and_the_second_without_pro
 
 
 @virtual_time
-async def test_a_list_that_took_long_is_no_proof_that_watches_are_served() -> None:
+async def test_a_slow_list_does_not_prove_that_watches_are_served() -> None:
     """A server that needs a minute to stream and then says 410 would be asked all day."""
     script = ScriptedSource(streaming=True).watches(
         *[[20.0, ("ADDED", pod("a")), end_bookmark("9"), GONE]] * 4

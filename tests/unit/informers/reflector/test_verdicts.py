@@ -125,7 +125,9 @@ def test_a_stream_of_the_newest_that_is_called_too_old_waits(kind: type[KinformE
         WatchSilenceError,
     ],
 )
-def test_who_cannot_stream_is_listed_and_that_is_remembered(kind: type[KinformError]) -> None:
+def test_a_server_that_cannot_stream_is_listed_and_this_is_remembered(
+    kind: type[KinformError],
+) -> None:
     assert verdict(STREAMING, kind) == Verdict(LISTING, NONE, downgrade=True)
 
 
@@ -159,7 +161,7 @@ def test_a_stream_lost_before_any_object_is_listed_after_three(kind: type[Kinfor
     assert verdict(STREAMING, kind, repeated=3) == Verdict(LISTING, RECONNECT)
 
 
-def test_who_may_not_watch_lists_and_may_stream_another_day() -> None:
+def test_a_forbidden_stream_lists_and_is_not_remembered() -> None:
     assert verdict(STREAMING, ForbiddenError) == Verdict(LISTING, NONE)
 
 
@@ -173,9 +175,7 @@ def test_a_stream_of_what_is_absent_or_of_a_stranger_waits_long(
 
 @pytest.mark.parametrize("kind", [TooManyRequestsError, ServiceUnavailableError])
 @pytest.mark.parametrize("repeated", [1, 3, 9])
-def test_a_busy_server_is_no_reason_to_list_instead(
-    kind: type[KinformError], repeated: int
-) -> None:
+def test_a_busy_server_does_not_lead_to_a_list(kind: type[KinformError], repeated: int) -> None:
     assert verdict(STREAMING, kind, repeated=repeated) == Verdict(STREAMING)
 
 
@@ -396,3 +396,21 @@ def test_only_a_watch_that_can_go_on_from_its_version_does(kind: type[KinformErr
     """Whoever goes back to the start says why; the others resume."""
     found = verdict(WATCHING, kind, repeated=9)
     assert bool(found.reason) == (found.next is NEW)
+
+
+# -- before the version of a target is confirmed -------------------------------------------------
+
+
+def test_an_unconfirmed_target_is_listed_at_once_if_it_may_not_be_watched() -> None:
+    assert verdict(WATCHING, ForbiddenError, unconfirmed=True) == Verdict(NEW, NONE)
+    assert verdict(WATCHING, MethodNotAllowedError, unconfirmed=True) == Verdict(
+        NEW, NONE, downgrade=True
+    )
+
+
+@pytest.mark.parametrize("kind", [*_CODES, TransportError, WatchSilenceError, WatchReplayError])
+def test_other_failures_of_an_unconfirmed_watch_are_judged_as_usual(
+    kind: type[KinformError],
+) -> None:
+    if kind not in (ForbiddenError, MethodNotAllowedError):
+        assert verdict(WATCHING, kind, unconfirmed=True) == verdict(WATCHING, kind)

@@ -86,7 +86,7 @@ def test_a_store_that_caught_up_is_believed_for_good(
     assert version(cache.get_by_key("default/a")) == "5"
 
 
-def test_an_earlier_write_told_later_does_not_hide_the_later_one(
+def test_an_earlier_write_reported_later_does_not_hide_the_later_one(
     store: Indexer[Unstructured], cache: MutationCache[Unstructured]
 ) -> None:
     store.add(pod("a", "5"))
@@ -208,7 +208,7 @@ def test_a_deletion_of_which_nothing_is_known_ends_an_own_write(
         ("u2", "opaque", True),
     ],
 )
-def test_a_write_told_after_the_deletion_is_shown_only_if_it_is_of_a_new_object(
+def test_a_write_reported_after_the_deletion_is_visible_only_for_a_new_object(
     adding: MutationCache[Unstructured], uid: str, written: str, is_shown: bool
 ) -> None:
     adding.on_delete(DeletedObject("default/a", pod("a", "7", uid="u1")))
@@ -244,7 +244,7 @@ def test_an_object_made_anew_ends_the_mourning(adding: MutationCache[Unstructure
 
 
 def test_by_index_needs_an_indexer_below(clock: Clock) -> None:
-    with pytest.raises(CacheError, match="needs an Indexer below"):
+    with pytest.raises(CacheError, match="requires an Indexer"):
         MutationCache(Store(), clock=clock).by_index("app", "web")
 
 

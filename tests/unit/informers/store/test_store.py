@@ -162,7 +162,7 @@ def test_an_object_without_a_kind_is_refused_by_its_key() -> None:
         Store().add(Unstructured({"metadata": {"name": "a", "namespace": "n"}}))
 
 
-def test_what_is_no_handle_is_refused_by_its_type() -> None:
+def test_an_object_that_is_not_a_handle_is_refused() -> None:
     store: Store[Any] = Store(Unstructured)
     with pytest.raises(KeyFuncError, match=r"a dict cannot .* Unstructured\(\.\.\.\).* key_func"):
         store.add(pod_tree())
@@ -245,9 +245,9 @@ def test_a_store_of_any_resting_is_a_store() -> None:
 
 
 @pytest.mark.parametrize("bad", ["", None, 7])
-def test_a_key_that_is_no_string_is_refused(bad: Any) -> None:
+def test_a_key_that_is_not_a_string_is_refused(bad: Any) -> None:
     store: Store[Job] = Store(key_func=lambda job: bad)
-    with pytest.raises(KeyFuncError, match=r"gave .* for a Job"):
+    with pytest.raises(KeyFuncError, match=r"returned .* for a Job"):
         store.add(Job("a"))
 
 

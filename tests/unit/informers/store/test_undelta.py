@@ -25,7 +25,7 @@ def test_every_write_pushes_the_whole_list() -> None:
     assert pushed == [["a"], ["a", "b"], ["b"], ["b"], ["c", "d"], ["d", "e"]]
 
 
-def test_what_is_no_change_pushes_nothing() -> None:
+def test_calls_without_a_change_push_nothing() -> None:
     pushed: list[list[str]] = []
     store: UndeltaStore[str] = UndeltaStore(pushed.append, key_func=str)
     store.bookmark("7")

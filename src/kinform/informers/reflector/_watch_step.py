@@ -1,0 +1,93 @@
+"""The WATCHING phase: applies changes until the watch ends."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Generic, TypeVar
+
+from kinform.api import ListOptions
+from kinform.client import Frame
+from kinform.errors import VeryShortWatchError
+from kinform.informers.reflector._context import VERY_SHORT, ReflectorContext
+from kinform.informers.reflector._event_applier import WatchEventApplier
+from kinform.informers.reflector._open_watch import OpenWatch
+from kinform.informers.reflector._phases import (
+    ListPlan,
+    PhaseState,
+    StartPhase,
+    WaitPhase,
+    WatchPhase,
+)
+from kinform.informers.reflector._side_task import SideTask
+from kinform.informers.reflector._state import CAUGHT_UP_AFTER
+from kinform.informers.reflector._target import TargetFailedError
+from kinform.objects import Handle
+
+T = TypeVar("T", bound=Handle)
+
+
+class WatchStep(Generic[T]):
+    """Applies the changes of a watch to the target."""
+
+    def __init__(self, context: ReflectorContext[T]) -> None:
+        self._context = context
+        self._state = context.state
+        self._target = context.target
+        self._applier = WatchEventApplier(
+            context.name, context.target, context.admission, context.state
+        )
+
+    async def run(self, phase: WatchPhase) -> PhaseState:
+        watch = phase.watch
+        if watch is None:
+            version = self._state.resource_version
+            if not (version or phase.follows_list):
+                # Without versions, only a new list reveals what was deleted in the meantime.
+                return StartPhase(plan=ListPlan(reason="no version"))
+            watch = phase.watch = await self._context.open_watch(
+                ListOptions(resource_version=version)
+            )
+            self._state.attempts = 0
+        phase.follows_list = False
+        if phase.resume_from and phase.resume_from != self._state.resource_version:
+            await self._resume(phase)  # an earlier watch has continued from it
+        try:
+            async with SideTask(partial(self._resume_soon, phase) if phase.resume_from else None):
+                while await self._take_from(watch):
+                    await self._target.wait_for_capacity()
+        finally:
+            phase.progressed = watch.progressed or watch.watched_for >= VERY_SHORT
+        await self._context.close_watch(phase)
+        if not phase.progressed:
+            raise VeryShortWatchError(
+                f"{self._context.name}: the server closed the watch from version "
+                f"{watch.opened_from or 'none'} at once, with nothing new"
+            )
+        return WaitPhase(delay=self._context.recovery.watch_ended(), then=phase.watch_again())
+
+    async def _resume_soon(self, phase: WatchPhase) -> None:
+        """Resume unless the server refuses: an expired version is refused at once."""
+        await asyncio.sleep(CAUGHT_UP_AFTER)
+        await self._resume(phase)
+
+    async def _resume(self, phase: WatchPhase) -> None:
+        phase.resume_from = ""
+        self._context.resume()
+        await self._target.wait_for_capacity()
+
+    async def _take_from(self, watch: OpenWatch) -> bool:
+        """Apply events until the target needs a pause; return false when the watch has ended."""
+
+        def take(batch: list[Frame]) -> bool:
+            self._state.received(watch.heard_at)
+            return not self._applier.take(batch, watch)
+
+        try:
+            return await watch.read_into(take)
+        except TargetFailedError:
+            raise
+        except Exception:
+            # Events of the same batch before the failure were applied and are not sent again.
+            await self._target.wait_for_capacity()
+            raise
