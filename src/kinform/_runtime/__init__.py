@@ -1,8 +1,18 @@
-"""Building blocks of everything that runs: lifecycles, latches, wake-ups and backoff."""
+"""Building blocks of everything that runs: lifecycles, latches, wake-ups, demand and backoff."""
 
 from kinform._runtime._backoff import Backoff, connection_backoff
+from kinform._runtime._demand import Demand, ReadOutcome
 from kinform._runtime._latch import Latch, wait_for
 from kinform._runtime._lifecycle import Lifecycle
 from kinform._runtime._waking import wake
 
-__all__ = ["Backoff", "Latch", "Lifecycle", "connection_backoff", "wait_for", "wake"]
+__all__ = [
+    "Backoff",
+    "Demand",
+    "Latch",
+    "Lifecycle",
+    "ReadOutcome",
+    "connection_backoff",
+    "wait_for",
+    "wake",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
@@ -20,15 +20,12 @@ from kinform.blocking._owned import Owned
 from kinform.blocking._verbs import Verbs
 from kinform.client import Frame, ResourceOrModel
 from kinform.errors import ConfigError
-from kinform.informers import ForResourceOptions, TweakListOptions
+from kinform.informers import ForResourceOptions, SourceCallable, TweakListOptions
 from kinform.informers import ListWatch as AsyncListWatch
 from kinform.objects import Handle, TypedObject, Unstructured
 
 T = TypeVar("T", bound=Handle)
 M = TypeVar("M", bound=TypedObject)
-
-Asked = Callable[[ListOptions], object]
-"""A callable that returns a list or a watch for the given options."""
 
 
 class ListWatchOptions(TypedDict, total=False):
@@ -69,18 +66,23 @@ class ListWatch(BlockingFacade, Generic[T]):
     @overload
     def __init__(
         self: ListWatch[Unstructured],
-        list: Asked,
-        watch: Asked,
+        list: SourceCallable,
+        watch: SourceCallable,
         **options: Unpack[ListWatchOptions],
     ) -> None: ...
     @overload
     def __init__(
-        self, list: Asked, watch: Asked, *, form: type[T], **options: Unpack[ListWatchOptions]
+        self,
+        list: SourceCallable,
+        watch: SourceCallable,
+        *,
+        form: type[T],
+        **options: Unpack[ListWatchOptions],
     ) -> None: ...
     def __init__(
         self,
-        list: Asked,
-        watch: Asked,
+        list: SourceCallable,
+        watch: SourceCallable,
         *,
         form: type[T] = Unstructured,  # type: ignore[assignment]  # T is this if nobody says
         **options: Unpack[ListWatchOptions],

@@ -31,11 +31,12 @@ from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
 from kinform.client._typed_verbs import MetadataVerbs, checked_form
 from kinform.client._verbs import Verbs
-from kinform.client._watch import Watch, WatchEvent
+from kinform.client._watch import BatchConsumer, Watch, WatchEvent
 from kinform.client._writing import Body
 
 __all__ = [
     "ApplyKeywords",
+    "BatchConsumer",
     "Body",
     "Client",
     "DeleteCollectionKeywords",

@@ -10,7 +10,7 @@ from kinform._native import usual_events
 from kinform.api import GVK
 from kinform.client._framing import EVENT_SHAPES, EventType, Frame
 from kinform.client._status import Status, error_from_status
-from kinform.client._wire import Envelope, Framing, Wire, inside_an_event, item_gvk, too_long
+from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError, InvalidNameError
 from kinform.objects import Head, Record
 from kinform.protobuf import (
@@ -35,7 +35,7 @@ class ProtobufWire:
         found = unwrap(body)
         return Record.read(found.raw, _codec_of(_gvk_of(found.api_version, found.kind)))
 
-    def read_list(self, body: bytes, what: str) -> Envelope:
+    def read_list(self, body: bytes, what: str) -> SplitList:
         try:
             found = unwrap(body)
             gvk = item_gvk(found.api_version, found.kind)
@@ -45,7 +45,7 @@ class ProtobufWire:
             cut = split_list(found.raw)
         except DecodeError as error:
             raise DecodeError(f"{what}: the answer is not a list: {error}") from error
-        return Envelope(
+        return SplitList(
             found.kind,
             cut.items,
             codec,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinform._runtime import Backoff, Latch, wait_for
+from kinform._runtime import Backoff, Demand, Latch, wait_for
 from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
 from kinform.informers._controller import Controller, ControllerConfig
 from kinform.informers._factory import (
@@ -38,7 +38,12 @@ from kinform.informers.reflector._reflector import Reflector
 from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode, WatchFailure
 from kinform.informers.reflector._streaming_memory import StreamingMemory
 from kinform.informers.reflector._target import PlainStore, ReflectorTarget, StoreTarget
-from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
+from kinform.informers.sources import (
+    ForResourceOptions,
+    ListWatch,
+    SourceCallable,
+    TweakListOptions,
+)
 from kinform.informers.store._expiring import ExpiringStore
 from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
@@ -77,6 +82,7 @@ __all__ = [
     "DeltaType",
     "Deltas",
     "DeltasKind",
+    "Demand",
     "DynamicSharedInformerFactory",
     "EventStream",
     "ExpiringStore",
@@ -114,6 +120,7 @@ __all__ = [
     "SharedIndexInformer",
     "SharedInformerFactory",
     "Snapshot",
+    "SourceCallable",
     "Store",
     "StoreTarget",
     "StreamingMemory",

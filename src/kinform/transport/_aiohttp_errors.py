@@ -17,7 +17,7 @@ from kinform.transport._connection_errors import (
 )
 
 # All errors of a failed aiohttp request; RuntimeError is its "Connection closed."
-EXCHANGE_ERRORS = (aiohttp.ClientError, *CONNECTION_ERRORS, RuntimeError)
+AIOHTTP_ERRORS = (aiohttp.ClientError, *CONNECTION_ERRORS, RuntimeError)
 
 
 def translated(error: BaseException, *, action: str, note: str = "") -> TransportError:

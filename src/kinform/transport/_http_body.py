@@ -39,14 +39,14 @@ class MalformedAnswerError(Exception):
     """The response is not valid HTTP. Converted to a TransportError with the same text."""
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResponseHead(msgspec.Struct, frozen=True):
     """Status and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
 
 
-def read_head(data: bytearray, end: int) -> tuple[Head | None, int]:
+def read_head(data: bytearray, end: int) -> tuple[ResponseHead | None, int]:
     """Parse the head at the start of ``data[:end]``; return it, if complete, and the new position.
 
     Informational (1xx) responses are skipped.
@@ -79,7 +79,7 @@ def _check_beginning(data: bytearray, start: int, end: int) -> None:
         raise MalformedAnswerError("a line of its head does not end as lines do")
 
 
-def _parse_head(text: bytes) -> Head:
+def _parse_head(text: bytes) -> ResponseHead:
     first, *lines = text.split(b"\r\n")
     found = _STATUS_LINE.fullmatch(first)
     if found is None:
@@ -93,21 +93,21 @@ def _parse_head(text: bytes) -> Head:
         if found is None:
             raise MalformedAnswerError(f"it has a header {line[:60]!r}")
         headers.add(_text(found[1]), _text(found[2].rstrip(b" \t")))
-    return Head(status, CIMultiDictProxy(headers))
+    return ResponseHead(status, CIMultiDictProxy(headers))
 
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-class Body:
+class BodyDecoder:
     """Decodes the framing of a body. ``is_over`` is set after its last byte.
 
     Raises:
         MalformedAnswerError: The end of the body is undefined or ambiguous.
     """
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: ResponseHead) -> None:
         self.is_over = head.status in _BODYLESS
         self._left: int | None = None  # bytes until the next frame; None without frames
         self._is_chunked = _is_chunked(head)
@@ -202,7 +202,7 @@ class Body:
         return at + 1
 
 
-def _is_chunked(head: Head) -> bool:
+def _is_chunked(head: ResponseHead) -> bool:
     codings = ", ".join(_all(head, "Transfer-Encoding")).lower()
     if codings not in ("", "chunked"):
         raise MalformedAnswerError(
@@ -211,7 +211,7 @@ def _is_chunked(head: Head) -> bool:
     return bool(codings)
 
 
-def _length(head: Head) -> int | None:
+def _length(head: ResponseHead) -> int | None:
     """Return the declared length of the body, if any. Equal duplicates are allowed."""
     told = set(_all(head, "Content-Length"))
     if not told:
@@ -223,7 +223,7 @@ def _length(head: Head) -> int | None:
     return int(length)
 
 
-def _all(head: Head, name: str) -> list[str]:
+def _all(head: ResponseHead, name: str) -> list[str]:
     """Return all values of a header, in one line or several."""
     lines = (value for key, value in head.headers.items() if key.lower() == name.lower())
     return [value.strip() for line in lines for value in line.split(",")]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinform.transport._http_body import Body, Head, MalformedAnswerError, read_head
+from kinform.transport._http_body import BodyDecoder, MalformedAnswerError, ResponseHead, read_head
 from tests.support.wire import chunk
 
 pytestmark = pytest.mark.usefixtures("either_way")
@@ -24,8 +24,8 @@ class Receiver:
     """Takes an answer as it comes, as a connection does."""
 
     def __init__(self) -> None:
-        self.head: Head | None = None
-        self.body: Body | None = None
+        self.head: ResponseHead | None = None
+        self.body: BodyDecoder | None = None
         self.received = b""
         self._data = bytearray()
 
@@ -34,7 +34,7 @@ class Receiver:
         data, start = bytearray(self._data), 0
         if self.body is None:
             self.head, start = read_head(data, len(data))
-            self.body = Body(self.head) if self.head else None
+            self.body = BodyDecoder(self.head) if self.head else None
         if self.body is not None:
             piece, start = self.body.take(data, start, len(data))
             self.received += piece

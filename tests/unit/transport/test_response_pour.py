@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from kinform.errors import StateError, TransportError
-from kinform.transport import Request, Response
-from tests.support.pouring import all_poured, next_poured
+from kinform.transport import Demand, ReadOutcome, Request, Response
+from tests.support.reading import read_all, read_next
 from tests.support.wire import (
     Connect,
     Received,
@@ -124,34 +124,34 @@ async def test_pieces_pour_until_it_is_enough_and_the_rest_to_who_comes_next(
 ) -> None:
     server, response = opened
     server.send(b"one")
-    assert await next_poured(response.read_into) == b"one"
+    assert await read_next(response.read_into) == b"one"
     server.send(b"two")
-    assert await next_poured(response.read_into) == b"two"
+    assert await read_next(response.read_into) == b"two"
     server.send(b"three", b"four")
     server.end()
-    assert b"".join(await all_poured(response.read_into)) == b"threefour"
-    assert await all_poured(response.read_into) == []
+    assert b"".join(await read_all(response.read_into)) == b"threefour"
+    assert await read_all(response.read_into) == []
 
 
 async def test_one_pour_takes_all_that_comes(opened: Opened) -> None:
     server, response = opened
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         server.send(b"%d" % len(got)) if len(got) < 5 else server.end()
-        return False
+        return Demand.MORE
 
     server.send(b"0")
-    assert await response.read_into(take) is False
+    assert await response.read_into(take) is ReadOutcome.ENDED
     assert got == [b"0", b"1", b"2", b"3", b"4"]
 
 
 async def test_an_answer_without_a_body_pours_nothing(serve: Serve, connect: Connect) -> None:
     server = await serve(b"HTTP/1.1 204 No Content\r\n\r\n")
     response = await connect(server).send(Way().request)
-    assert await all_poured(response.read_into) == []
-    assert await all_poured(response.read_into) == []
+    assert await read_all(response.read_into) == []
+    assert await read_all(response.read_into) == []
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
@@ -174,20 +174,20 @@ async def test_a_flood_of_small_pieces_that_ebbs_away_pours_out_whole_and_in_ord
     response = await transport.send(Request("GET", "/", is_stream=True))
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         taken.release()
-        return False
+        return Demand.MORE
 
-    assert await response.read_into(take) is False
+    assert await response.read_into(take) is ReadOutcome.ENDED
     assert got == [b"%d " % number for number in range(count)]
 
 
 # -- refusals --------------------------------------------------------------------------------
 
 
-def refusing(error: Exception) -> Callable[[bytes], bool]:
-    def refuse(piece: bytes) -> bool:
+def refusing(error: Exception) -> Callable[[bytes], Demand]:
+    def refuse(piece: bytes) -> Demand:
         raise error
 
     return refuse
@@ -229,7 +229,7 @@ async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
     with pytest.raises(LookupError):
         await response.read_into(refusing(LookupError("no")))
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
 # -- ends ------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
 async def test_enough_keeps_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.read_into)
+    await read_next(response.read_into)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await server.is_left.wait()
@@ -251,9 +251,9 @@ async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
     server.send(b"one")
     came = asyncio.Event()
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         came.set()
-        return False
+        return Demand.MORE
 
     task = asyncio.create_task(response.read_into(take))
     await came.wait()
@@ -265,13 +265,13 @@ async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
 
 async def test_a_cancelled_pour_is_not_the_end_of_the_body(opened: Opened) -> None:
     _, response = opened
-    task = asyncio.create_task(response.read_into(lambda piece: False))
+    task = asyncio.create_task(response.read_into(lambda piece: Demand.MORE))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
 async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
@@ -280,10 +280,10 @@ async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
     server, response = opened
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         server.cut()
-        return False
+        return Demand.MORE
 
     server.send(b"one")
     with pytest.raises(TransportError, match="/api/v1/pods"):
@@ -296,18 +296,18 @@ async def test_a_broken_body_stays_broken(opened: Opened) -> None:
     server.send(b"one")
     server.cut()
     with pytest.raises(TransportError):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
 async def test_closing_wakes_who_pours_with_an_error(opened: Opened) -> None:
     server, response = opened
     came = asyncio.Event()
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         came.set()
-        return False
+        return Demand.MORE
 
     server.send(b"one")
     task = asyncio.create_task(response.read_into(take))
@@ -325,7 +325,7 @@ async def test_a_body_that_does_not_end_in_time_is_an_error_for_who_pours(
     server, response = await open_way(Way(packed=packed, limit=0.2))
     server.send(b"one")
     with pytest.raises(TransportError, match="the body did not end within the time given"):
-        await asyncio.wait_for(all_poured(response.read_into), 10)
+        await asyncio.wait_for(read_all(response.read_into), 10)
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -334,7 +334,7 @@ async def test_the_end_drops_the_connection_before_anybody_closes_it(opened: Ope
     server, response = opened
     server.send(b"one")
     server.end()
-    assert await all_poured(response.read_into) == [b"one"]
+    assert await read_all(response.read_into) == [b"one"]
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -359,7 +359,7 @@ async def test_a_body_that_was_read_does_not_pour(
     server.end()
     await before(response)
     with pytest.raises(StateError, match="only once"):
-        await response.read_into(lambda piece: True)
+        await response.read_into(lambda piece: Demand.STOP)
 
 
 async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Opened) -> None:
@@ -368,7 +368,7 @@ async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Op
     pieces = aiter(response.chunks())
     assert await anext(pieces) == b"one"
     with pytest.raises(StateError, match="only once"):
-        await response.read_into(lambda piece: True)
+        await response.read_into(lambda piece: Demand.STOP)
     server.send(b"two")
     assert await anext(pieces) == b"two"
     await response.close()
@@ -380,7 +380,7 @@ async def test_a_body_that_poured_is_not_read(
 ) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.read_into)
+    await read_next(response.read_into)
     with pytest.raises(StateError, match="only once"):
         await after(response)
     await response.close()

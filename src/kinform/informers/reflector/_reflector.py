@@ -6,11 +6,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from kinform._checks import check_plain
+from kinform._runtime import ReadOutcome
 from kinform.api import ListOptions
-from kinform.client import Frame
 from kinform.errors import (
     CacheError,
     ConfigError,
@@ -396,7 +397,6 @@ class Reflector(Generic[T]):
             allow_watch_bookmarks=True, timeout_seconds=min(int(lifetime), 1 << 31)
         )
         watch = OpenWatch(
-            self._source.watch(options),
             what=self.name,
             resource_version=options.resource_version,
             lifetime=lifetime + _GRACE,
@@ -404,7 +404,7 @@ class Reflector(Generic[T]):
             reachability=self._reachability,
         )
         await self._reachability.admit()
-        await watch.open()
+        await watch.open(self._source, options)
         self._open = watch
         self._state.watch_opened()
         self._reached()
@@ -428,22 +428,17 @@ class Reflector(Generic[T]):
             self._state.attempts = 0
         self._just_listed = False
         try:
-            while await self._take_from(watch):
+            while await self._take_from(watch) is ReadOutcome.STOPPED:
                 await self._target.wait_for_capacity()
         finally:
             self._progressed = watch.progressed or watch.watched_for >= _VERY_SHORT
         await self._close_watch()
         return await self._after_clean_close(watch)
 
-    async def _take_from(self, watch: OpenWatch) -> bool:
-        """Apply events until the target needs a pause; return false when the watch has ended."""
-
-        def take(batch: list[Frame]) -> bool:
-            self._state.received(watch.heard_at)
-            return not self._applier.take(batch, watch)
-
+    async def _take_from(self, watch: OpenWatch) -> ReadOutcome:
+        """Apply events until the target needs a pause, or the watch has ended."""
         try:
-            return await watch.read_into(take)
+            return await watch.read_into(partial(self._applier.take, watch=watch))
         except TargetFailedError:
             raise
         except Exception:

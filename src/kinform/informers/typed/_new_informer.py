@@ -14,7 +14,7 @@ from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.reflector._admission import Transform
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
+from kinform.informers.sources import ListWatch, TweakListOptions
 from kinform.informers.store._index_functions import Indexers
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import TypedObject
