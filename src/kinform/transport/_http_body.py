@@ -7,6 +7,7 @@ the connection. It is strict: ambiguous input is rejected at the first invalid b
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import msgspec
@@ -100,44 +101,74 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-class BodyDecoder:
-    """Decodes the framing of a body. ``is_over`` is set after its last byte.
+class BodyDecoder(ABC):
+    """Decodes the framing of a body.
 
-    Raises:
-        MalformedAnswerError: The end of the body is undefined or ambiguous.
+    Attributes:
+        is_over: Set after the last byte of the body.
     """
 
-    def __init__(self, head: ResponseHead) -> None:
-        self.is_over = head.status in _BODYLESS
-        self._left: int | None = None  # bytes until the next frame; None without frames
-        self._is_chunked = _is_chunked(head)
-        self._frame = _FIRST_SIZE
-        self._in_trailer = False
-        if self._is_chunked:
-            self._left = 0
-        elif (length := _length(head)) is not None:
-            self._left = length
-            self.is_over = self.is_over or not length
+    def __init__(self, *, is_over: bool) -> None:
+        self.is_over = is_over
 
+    @abstractmethod
     def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         """Return the body bytes in ``data[start:end]``, and the new position.
 
         Raises:
             MalformedAnswerError: The framing is invalid.
         """
+
+    @abstractmethod
+    def ended_by_the_connection(self) -> bool:
+        """Report whether the body is complete if the connection ends now."""
+
+
+def body_decoder(head: ResponseHead) -> BodyDecoder:
+    """Return the decoder for the body of a response.
+
+    Raises:
+        MalformedAnswerError: The end of the body is undefined or ambiguous.
+    """
+    is_bodyless = head.status in _BODYLESS
+    if _is_chunked(head):
+        return _ChunkedBody(is_over=is_bodyless)
+    length = _length(head)
+    return _PlainBody(length, is_over=is_bodyless or length == 0)
+
+
+class _PlainBody(BodyDecoder):
+    """A body of known length, or one that ends with the connection."""
+
+    def __init__(self, length: int | None, *, is_over: bool) -> None:
+        super().__init__(is_over=is_over)
+        self._left = length
+
+    def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         if self.is_over:
             return b"", start
-        if self._is_chunked:
-            return self._take_chunks(data, start, end)
         stop = end if self._left is None else min(end, start + self._left)
         if self._left is not None:
             self._left -= stop - start
             self.is_over = not self._left
         return bytes(memoryview(data)[start:stop]), stop
 
-    def _take_chunks(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
+    def ended_by_the_connection(self) -> bool:
+        return self.is_over or self._left is None
+
+
+class _ChunkedBody(BodyDecoder):
+    """A body in chunks, each preceded by its size."""
+
+    def __init__(self, *, is_over: bool) -> None:
+        super().__init__(is_over=is_over)
+        self._left = 0  # bytes until the next frame
+        self._frame = _FIRST_SIZE
+        self._in_trailer = False
+
+    def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         pieces: list[bytes | bytearray] = []
-        left = self._left or 0
+        left = self._left
         while start < end and not self.is_over:
             if left < end - start and (
                 left or (self._frame is _NEXT_SIZE and not self._in_trailer)
@@ -161,8 +192,7 @@ class BodyDecoder:
         return b"".join(pieces), start
 
     def ended_by_the_connection(self) -> bool:
-        """Report whether the body is complete if the connection ends now."""
-        return self.is_over or self._left is None
+        return self.is_over
 
     def _take_framing(self, data: bytearray, start: int, end: int) -> tuple[int, int] | None:
         """Parse a chunk size or a trailer line; return the new position and the size.

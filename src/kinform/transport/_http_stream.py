@@ -21,6 +21,7 @@ from kinform.transport._http_body import (
     BodyDecoder,
     MalformedAnswerError,
     ResponseHead,
+    body_decoder,
     read_head,
 )
 from kinform.transport._pacing import Pacing
@@ -142,7 +143,7 @@ class HttpStream(asyncio.BufferedProtocol):
     def _digest_head(self, end: int) -> int:
         head, start = read_head(self._data, end)
         if head is not None:
-            self._body = BodyDecoder(head)
+            self._body = body_decoder(head)
             self._head = head
             self._wake()
         return start

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinform.transport._http_body import BodyDecoder, MalformedAnswerError, ResponseHead, read_head
+from kinform.transport._http_body import (
+    BodyDecoder,
+    MalformedAnswerError,
+    ResponseHead,
+    body_decoder,
+    read_head,
+)
 from tests.support.wire import chunk
 
 pytestmark = pytest.mark.usefixtures("either_way")
@@ -34,7 +40,7 @@ class Receiver:
         data, start = bytearray(self._data), 0
         if self.body is None:
             self.head, start = read_head(data, len(data))
-            self.body = BodyDecoder(self.head) if self.head else None
+            self.body = body_decoder(self.head) if self.head else None
         if self.body is not None:
             piece, start = self.body.take(data, start, len(data))
             self.received += piece
