@@ -37,7 +37,7 @@ class MemoryResponse:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         for chunk in self._chunks:
             if self.closed:
-                raise TransportError("closed while it was being read")
+                raise TransportError("closed while being read")
             await asyncio.sleep(0)
             yield chunk
 

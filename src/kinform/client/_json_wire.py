@@ -42,7 +42,7 @@ class JsonWire:
         # Do not check the kind: a CRD may name its list kind freely.
         if found.items is msgspec.UNSET:
             raise DecodeError(
-                f"{what}: the answer is a {found.kind or 'thing of no kind'}, not a list"
+                f"{what}: the answer is a {found.kind or 'document without a kind'}, not a list"
             )
         metadata = found.metadata or _ListMeta()
         return SplitList(

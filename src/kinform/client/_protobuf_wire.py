@@ -40,7 +40,7 @@ class ProtobufWire:
             found = unwrap(body)
             gvk = item_gvk(found.api_version, found.kind)
             if gvk is None:
-                raise DecodeError(f"a {found.kind or 'thing of no kind'}, not a list")
+                raise DecodeError(f"a {found.kind or 'document without a kind'}, not a list")
             codec = _codec_of(gvk)
             cut = split_list(found.raw)
         except DecodeError as error:
@@ -155,14 +155,14 @@ def _gvk_of(api_version: str, kind: str) -> GVK:
     try:
         return GVK.of(api_version, kind)
     except InvalidNameError as error:
-        raise DecodeError(f"its envelope does not say its kind: {error}") from error
+        raise DecodeError(f"its envelope has no valid kind: {error}") from error
 
 
 def _codec_of(gvk: GVK) -> ProtobufCodec:
     codec = codec_for(gvk)
     if codec is None:
         raise DecodeError(
-            f"{gvk} came as protobuf, and what it is made of is not known; "
+            f"{gvk} arrived as protobuf, and its schema is not known; "
             'make the client with wire_format="json"'
         )
     return codec
@@ -170,7 +170,7 @@ def _codec_of(gvk: GVK) -> ProtobufCodec:
 
 def _status_of(api_version: str, kind: str, raw: bytes) -> Status:
     if kind != "Status":
-        raise DecodeError(f"a {kind or 'thing of no kind'}, not a Status")
+        raise DecodeError(f"a {kind or 'document without a kind'}, not a Status")
     tree = _codec_of(GVK("", "v1", "Status")).decode(raw)
     return msgspec.convert({**tree, "kind": "Status"}, Status)
 

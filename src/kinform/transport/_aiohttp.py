@@ -191,7 +191,7 @@ class AiohttpTransport:
                     self._opening.discard(patience)
         except TimeoutError as error:
             raise TransportError(
-                f"{prepared.action}: closed while it waited for the answer"
+                f"{prepared.action}: closed while waiting for the answer"
             ) from error
         return StreamResponse(
             stream, head, action=prepared.action, deadline=deadline, on_close=self._open.discard

@@ -51,7 +51,7 @@ class AiohttpResponse(ResponseBody):
             data = await self._response.content.readany()
         except AIOHTTP_ERRORS as error:
             if self._closed:
-                raise TransportError(f"{self._action}: closed while it was being read") from error
+                raise TransportError(f"{self._action}: closed while being read") from error
             raise translated(error, action=self._action) from error
         if self._pacing is not None:
             self._pacing.read(len(data))

@@ -77,7 +77,7 @@ def _check_beginning(data: bytearray, start: int, end: int) -> None:
     if not _HTTP.startswith(begun):
         raise MalformedAnswerError(f"it begins {bytes(data[start:end][:60])!r}")
     if _BARE_LINE_FEED.search(data, start, end):
-        raise MalformedAnswerError("a line of its head does not end as lines do")
+        raise MalformedAnswerError("a line of its head does not end with CRLF")
 
 
 def _parse_head(text: bytes) -> ResponseHead:
@@ -87,7 +87,7 @@ def _parse_head(text: bytes) -> ResponseHead:
         raise MalformedAnswerError(f"it begins {first[:60]!r}")
     status = int(found[1])
     if status == _SWITCHING_PROTOCOLS:
-        raise MalformedAnswerError("it goes on in another protocol, which nobody asked for")
+        raise MalformedAnswerError("it switches to another protocol, which was not requested")
     headers: CIMultiDict[str] = CIMultiDict()
     for line in lines:
         found = _HEADER_LINE.fullmatch(line)
@@ -223,11 +223,11 @@ class _ChunkedBody(BodyDecoder):
         """Skip a trailer line; an empty one ends the body."""
         at = data.find(b"\n", start, end)
         if (end if at < 0 else at) - start > _LONGEST_TRAILER_LINE:
-            raise MalformedAnswerError("a line behind its body is too long")
+            raise MalformedAnswerError("a line after its body is too long")
         if at < 0:
             return None
         if at == start or data[at - 1] != 0x0D:
-            raise MalformedAnswerError("a line behind its body does not end as lines do")
+            raise MalformedAnswerError("a line after its body does not end with CRLF")
         self.is_over = at == start + 1
         return at + 1
 
@@ -236,7 +236,7 @@ def _is_chunked(head: ResponseHead) -> bool:
     codings = ", ".join(_all(head, "Transfer-Encoding")).lower()
     if codings not in ("", "chunked"):
         raise MalformedAnswerError(
-            f"its transfer encoding is {codings[:60]!r}, which nobody asked for"
+            f"its transfer encoding is {codings[:60]!r}, which was not requested"
         )
     return bool(codings)
 
@@ -249,7 +249,7 @@ def _length(head: ResponseHead) -> int | None:
     length = told.pop()
     if told or not _LENGTH.fullmatch(length):
         shown = " and ".join(sorted({length, *told}))
-        raise MalformedAnswerError(f"its length is said to be {shown[:60]!r}")
+        raise MalformedAnswerError(f"its Content-Length is {shown[:60]!r}")
     return int(length)
 
 

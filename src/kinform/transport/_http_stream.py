@@ -136,9 +136,7 @@ class HttpStream(asyncio.BufferedProtocol):
         elif self._body.ended_by_the_connection():
             self._end()
         else:
-            self._fail(
-                ConnectionResetError("the body broke off before its end; the connection was cut")
-            )
+            self._fail(ConnectionResetError("the body is incomplete; the connection was lost"))
 
     def _digest_head(self, end: int) -> int:
         head, start = read_head(self._data, end)
@@ -264,7 +262,7 @@ class HttpStream(asyncio.BufferedProtocol):
         """Close the connection; a reader gets an error. Idempotent."""
         if self.error is None and (self._pieces or not self._is_over):
             # Also if the body is complete: discarded data must not look like a normal end.
-            self.error = ConnectionAbortedError("closed while it was being read")
+            self.error = ConnectionAbortedError("closed while being read")
         self._pieces.clear()
         self._wake()
         self._drop()

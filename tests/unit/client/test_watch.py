@@ -238,14 +238,14 @@ async def test_a_refused_watch_raises_before_it_is_entered(
             pytest.fail("it was refused")
 
 
-# -- poured ----------------------------------------------------------------------------------
+# -- read_into -------------------------------------------------------------------------------
 
 
 def names_in(frames: list[Frame] | None) -> list[str]:
     return [frame.record.head.name for frame in frames or () if frame.record]
 
 
-async def test_each_chunk_pours_its_frames_and_the_rest_is_for_who_comes_next(
+async def test_read_into_delivers_each_chunk_and_continues_after_stop(
     memory: MemoryTransport, client: Client
 ) -> None:
     lines = {name: event("ADDED", pod(name)) for name in "abc"}
@@ -278,7 +278,7 @@ async def test_last_line_without_line_end_is_delivered_once(
         assert await names(watch) == []
 
 
-async def test_an_end_inside_a_line_is_an_error_for_who_pours(
+async def test_read_into_raises_at_an_end_inside_a_line(
     memory: MemoryTransport, client: Client
 ) -> None:
     memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b"))[:-10]))
@@ -295,7 +295,7 @@ async def test_an_end_inside_a_line_is_an_error_for_who_pours(
 
 
 @pytest.mark.parametrize("rest", [b"", b"\n"])
-async def test_a_watch_of_metadata_pours_metadata_whatever_the_server_sends(
+async def test_metadata_watch_delivers_metadata_of_whole_objects(
     memory: MemoryTransport, client: Client, rest: bytes
 ) -> None:
     whole = [event("ADDED", pod(name, spec={"nodeName": "n"})) for name in "ab"]
@@ -321,9 +321,7 @@ async def test_what_who_takes_the_frames_raises_is_raised(
             await watch.read_into(refuse)
 
 
-async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_again(
-    memory: MemoryTransport, client: Client
-) -> None:
+async def test_iteration_continues_after_read_into(memory: MemoryTransport, client: Client) -> None:
     memory.on(PATH, watch_answer(*[event("ADDED", pod(name)) for name in "abcd"]))
     async with client.watch(PODS) as watch:
         assert names_in(await read_next(watch.read_into)) == ["a"]
@@ -333,10 +331,10 @@ async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_agai
         assert await names(watch) == []
 
 
-async def test_frames_pour_where_they_arrive_over_a_connection(
+async def test_frames_reach_the_consumer_in_the_callback(
     server: ScriptedServer, http_client: Client
 ) -> None:
-    """Each of them is sent when the one before has poured, and nobody was woken in between."""
+    """Each is sent when the one before was consumed, and no task was woken in between."""
     told = [asyncio.Event() for _ in range(3)]
     lines = [chunk(event("ADDED", pod(name))) for name in "abc"]
     server.script(WATCH_HEAD, told[0], lines[0], told[1], lines[1], told[2], lines[2], LAST_CHUNK)
@@ -359,7 +357,7 @@ async def test_frames_pour_where_they_arrive_over_a_connection(
     assert tasks == [None] * 3
 
 
-async def test_a_line_that_is_too_long_ends_who_pours_and_drops_the_connection(
+async def test_line_over_the_limit_raises_and_closes_the_connection(
     server: ScriptedServer,
 ) -> None:
     server.script(WATCH_HEAD, *[chunk(b"x" * 1000)] * 20, Hold())

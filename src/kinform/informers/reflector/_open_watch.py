@@ -153,13 +153,13 @@ class OpenWatch:
 
     def _silence(self) -> WatchSilenceError:
         if self._is_doubted:
-            why = "another connection to the same server was dead"
+            why = "another connection to the same server was lost"
         elif self._deadline() < self._ends_at:
-            why = "what was due did not come in time"
+            why = "no data was received in time"
             if self._longest_silence is None:
                 self._silence_limit.exceeded()
         else:
-            why = "the server did not end it in time"
+            why = "the server did not end the watch in time"
         return WatchSilenceError(f"{self._what}: {why}; closing it")
 
     def _deadline(self) -> float:

@@ -154,7 +154,7 @@ async def test_each_batch_begins_the_silence_anew_within_one_wait_too() -> None:
         heard.append(watch.age)
         return Demand.MORE
 
-    with pytest.raises(WatchSilenceError, match="did not come in time"):
+    with pytest.raises(WatchSilenceError, match="no data was received in time"):
         await watch.read_into(hear, 30)
     assert heard == pytest.approx([29, 58, 87])
     assert watch.age == pytest.approx(117)
@@ -175,7 +175,7 @@ async def test_a_limit_that_has_passed_is_no_missing_limit(limit: float) -> None
 async def test_a_server_that_does_not_end_a_watch_in_time_is_taken_for_dead() -> None:
     watch = await opened(Stream(300, STAY), lifetime=330)
     await next_batch(watch)
-    with pytest.raises(WatchSilenceError, match="did not end it"):
+    with pytest.raises(WatchSilenceError, match="did not end the watch"):
         await next_batch(watch)
     assert watch.age == pytest.approx(330)
     await watch.close()
@@ -207,7 +207,7 @@ async def test_the_pulse_is_learned_from_bookmarks_and_kept_for_the_next_watch()
     await watch.close()
 
     following = await opened(Stream(STAY), limit=limit)
-    with pytest.raises(WatchSilenceError, match="did not come in time"):
+    with pytest.raises(WatchSilenceError, match="no data was received in time"):
         await next_batch(following)
     assert following.age == pytest.approx(60)
     assert limit.seconds == 120
@@ -223,7 +223,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
         watch.heard_bookmark()
         return Demand.MORE
 
-    with pytest.raises(WatchSilenceError, match="did not come in time"):
+    with pytest.raises(WatchSilenceError, match="no data was received in time"):
         await watch.read_into(hear)
     assert watch.age == pytest.approx(30 + 3 * 20)
     assert limit.seconds == 120
@@ -233,7 +233,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
 @virtual_time
 async def test_batches_do_not_put_off_the_end_of_a_watch() -> None:
     watch = await opened(Stream(*[50] * 20), lifetime=330)
-    with pytest.raises(WatchSilenceError, match="did not end it"):
+    with pytest.raises(WatchSilenceError, match="did not end the watch"):
         await read_all(watch.read_into)
     assert watch.age == pytest.approx(330)
     await watch.close()
@@ -315,7 +315,7 @@ async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
 
     watch = await opened(_AlwaysReady(pass_a_second), lifetime=100)
     monkeypatch.setattr(loop, "time", lambda: now)
-    with pytest.raises(WatchSilenceError, match="did not end it"):
+    with pytest.raises(WatchSilenceError, match="did not end the watch"):
         await read_all(watch.read_into)
     monkeypatch.undo()
     await watch.close()

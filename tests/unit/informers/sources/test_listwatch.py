@@ -537,7 +537,7 @@ async def test_leaving_closes_an_iterator_that_waits() -> None:
         def __next__(self) -> Any:
             self.loop.call_soon_threadsafe(self.reading.set)
             self.closing.wait()
-            raise OSError("closed while it was being read")
+            raise OSError("closed while being read")
 
         def close(self) -> None:
             self.closing.set()

@@ -1,4 +1,4 @@
-"""A stream that pours: each piece where it comes, none twice, none lost, and no task in between."""
+"""Reading a stream with ``read_into``: in the callback, nothing twice, nothing lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def reading(
 # -- pieces ----------------------------------------------------------------------------------
 
 
-async def test_a_piece_is_handed_on_where_it_comes_before_anybody_is_woken() -> None:
+async def test_piece_reaches_the_consumer_in_the_callback() -> None:
     stream, connection = opened()
     collector = Collector()
     task = await reading(stream, collector)
@@ -71,7 +71,7 @@ async def test_a_piece_is_handed_on_where_it_comes_before_anybody_is_woken() -> 
     assert await task is ReadOutcome.ENDED
 
 
-async def test_what_came_before_is_given_first() -> None:
+async def test_earlier_data_comes_first() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one"))
     connection.deliver(chunk(b"two"))
@@ -84,7 +84,7 @@ async def test_what_came_before_is_given_first() -> None:
     assert await task is ReadOutcome.ENDED
 
 
-async def test_what_comes_after_enough_waits_for_the_next_to_pour() -> None:
+async def test_data_after_stop_waits_for_the_next_read() -> None:
     stream, connection = opened()
     collector = Collector(enough=2)
     task = await reading(stream, collector)
@@ -97,7 +97,7 @@ async def test_what_comes_after_enough_waits_for_the_next_to_pour() -> None:
     assert b"".join(await read_all(stream.read_into)) == b"threefourfive"
 
 
-async def test_enough_of_what_came_before_is_enough_too() -> None:
+async def test_stop_on_earlier_data_ends_the_read() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one"))
     assert await read_next(stream.read_into) == b"one"
@@ -105,7 +105,7 @@ async def test_enough_of_what_came_before_is_enough_too() -> None:
     assert await read_next(stream.read_into) == b"two"
 
 
-async def test_who_pours_may_change_from_one_time_to_the_next() -> None:
+async def test_consumer_may_change_between_reads() -> None:
     stream, connection = opened()
     first, second = Collector(enough=1), Collector()
     task = await reading(stream, first)
@@ -117,7 +117,7 @@ async def test_who_pours_may_change_from_one_time_to_the_next() -> None:
     assert (first.pieces, second.pieces) == ([b"one"], [b"two"])
 
 
-async def test_who_reads_piece_by_piece_after_who_collected_gets_the_pieces() -> None:
+async def test_next_piece_continues_after_read_into() -> None:
     stream, connection = opened()
     collector = Collector(enough=1)
     task = await reading(stream, collector)
@@ -135,7 +135,7 @@ async def test_who_reads_piece_by_piece_after_who_collected_gets_the_pieces() ->
     st.lists(st.integers(min_value=1, max_value=500), min_size=1),
     st.lists(st.integers(min_value=1, max_value=4), min_size=1),
 )
-def test_whatever_comes_in_whatever_reads_pours_out_whole(
+def test_any_chunks_in_any_reads_arrive_complete(
     chunks: Sequence[bytes], reads: Sequence[int], stops: Sequence[int]
 ) -> None:
     async def run() -> None:
@@ -177,7 +177,9 @@ def refusing(error: BaseException) -> Callable[[bytes], Demand]:
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
 @pytest.mark.parametrize("error", [LookupError("no"), OSError("no"), StopAsyncIteration("no")])
-async def test_what_who_takes_it_raises_is_raised_by_pour(error: Exception, early: bool) -> None:
+async def test_exception_of_the_consumer_is_raised_by_read_into(
+    error: Exception, early: bool
+) -> None:
     stream, connection = opened()
     if early:
         connection.deliver(chunk(b"one"))
@@ -190,7 +192,7 @@ async def test_what_who_takes_it_raises_is_raised_by_pour(error: Exception, earl
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
-async def test_one_that_no_coroutine_may_raise_is_an_error_and_no_silence(early: bool) -> None:
+async def test_stop_iteration_of_the_consumer_becomes_a_runtime_error(early: bool) -> None:
     stream, connection = opened()
     if early:
         connection.deliver(chunk(b"one"))
@@ -202,7 +204,7 @@ async def test_one_that_no_coroutine_may_raise_is_an_error_and_no_silence(early:
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
-async def test_a_cancellation_that_who_takes_it_raises_reaches_the_reader() -> None:
+async def test_cancellation_raised_by_the_consumer_reaches_the_reader() -> None:
     stream, connection = opened()
     task = await reading(stream, refusing(asyncio.CancelledError("no")))
     connection.deliver(chunk(b"one"))
@@ -210,7 +212,7 @@ async def test_a_cancellation_that_who_takes_it_raises_reaches_the_reader() -> N
         await asyncio.wait_for(task, 5)
 
 
-async def test_a_refusal_is_told_once_and_what_comes_after_it_is_kept() -> None:
+async def test_exception_is_raised_once_and_later_data_is_kept() -> None:
     stream, connection = opened()
     task = await reading(stream, refusing(LookupError("no")))
     for piece in (b"one", b"two"):
@@ -221,7 +223,7 @@ async def test_a_refusal_is_told_once_and_what_comes_after_it_is_kept() -> None:
     assert b"".join(await read_all(stream.read_into)) == b"twothree"
 
 
-async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
+async def test_exception_on_the_last_piece_comes_before_the_end() -> None:
     stream, connection = opened()
     task = await reading(stream, refusing(LookupError("no")))
     connection.deliver(chunk(b"one") + LAST)
@@ -233,7 +235,7 @@ async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
 # -- ends ------------------------------------------------------------------------------------
 
 
-async def test_the_end_is_told_again_to_who_asks_again() -> None:
+async def test_end_is_reported_to_every_later_read() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one") + LAST)
     assert await read_all(stream.read_into) == [b"one"]
@@ -241,7 +243,7 @@ async def test_the_end_is_told_again_to_who_asks_again() -> None:
     assert await read_all(stream.read_into) == []
 
 
-async def test_enough_with_the_last_piece_is_not_yet_the_end() -> None:
+async def test_stop_on_the_last_piece_is_not_the_end() -> None:
     stream, connection = opened()
     collector = Collector(enough=1)
     task = await reading(stream, collector)
@@ -251,7 +253,7 @@ async def test_enough_with_the_last_piece_is_not_yet_the_end() -> None:
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
-async def test_a_connection_that_breaks_gives_all_that_came_and_then_its_error(early: bool) -> None:
+async def test_lost_connection_delivers_all_data_then_raises(early: bool) -> None:
     stream, connection = opened()
     collector = Collector()
     task = None if early else await reading(stream, collector)
@@ -264,7 +266,7 @@ async def test_a_connection_that_breaks_gives_all_that_came_and_then_its_error(e
         await stream.read_into(collector)
 
 
-async def test_an_answer_that_turns_into_rubbish_gives_all_that_came_and_then_an_error() -> None:
+async def test_malformed_rest_delivers_all_data_then_raises() -> None:
     stream, connection = opened()
     collector = Collector()
     task = await reading(stream, collector)
@@ -276,15 +278,15 @@ async def test_an_answer_that_turns_into_rubbish_gives_all_that_came_and_then_an
     assert connection.is_dropped
 
 
-async def test_closing_wakes_who_pours_and_is_never_the_end() -> None:
+async def test_close_raises_in_the_reader() -> None:
     stream, _ = opened()
     task = await reading(stream, Collector())
     stream.close()
-    with pytest.raises(ConnectionAbortedError, match="closed while it was being read"):
+    with pytest.raises(ConnectionAbortedError, match="closed while being read"):
         await task
 
 
-async def test_who_takes_a_piece_may_close_the_stream() -> None:
+async def test_consumer_may_close_the_stream() -> None:
     stream, connection = opened()
 
     def consume(piece: bytes) -> Demand:
@@ -300,7 +302,7 @@ async def test_who_takes_a_piece_may_close_the_stream() -> None:
 # -- cancellation ----------------------------------------------------------------------------
 
 
-async def test_a_cancelled_pour_takes_nothing_more_and_loses_nothing() -> None:
+async def test_cancelled_read_consumes_no_more_and_loses_nothing() -> None:
     stream, connection = opened()
     collector = Collector()
     task = await reading(stream, collector)
@@ -319,7 +321,7 @@ async def test_a_cancelled_pour_takes_nothing_more_and_loses_nothing() -> None:
     [lambda _: Demand.STOP, refusing(LookupError("no"))],
     ids=["it had enough", "it was refused"],
 )
-async def test_a_pour_that_is_cancelled_after_its_answer_leaves_no_trace(
+async def test_read_cancelled_after_its_answer_leaves_no_state(
     answer: Callable[[bytes], Demand],
 ) -> None:
     stream, connection = opened()
@@ -336,7 +338,7 @@ async def test_a_pour_that_is_cancelled_after_its_answer_leaves_no_trace(
 # -- the server waits ------------------------------------------------------------------------
 
 
-async def test_the_server_waits_while_nobody_pours_and_goes_on_when_somebody_does() -> None:
+async def test_server_is_paused_while_there_is_no_reader() -> None:
     stream, connection = opened()
     assert await_flood(connection) < 2_000_000
     collector = Collector()
@@ -349,7 +351,7 @@ async def test_the_server_waits_while_nobody_pours_and_goes_on_when_somebody_doe
     assert await task is ReadOutcome.ENDED
 
 
-async def test_the_server_waits_too_when_who_pours_had_enough() -> None:
+async def test_server_is_paused_after_stop() -> None:
     stream, connection = opened()
     task = await reading(stream, Collector(enough=1))
     held = await_flood(connection) - 100_000  # the first was taken
@@ -390,7 +392,7 @@ def flooded(ours: socket.socket) -> tuple[HttpStream, HeldConnection]:
 
 
 @virtual_time
-async def test_what_lies_in_the_socket_when_patience_ends_is_read_there_and_then() -> None:
+async def test_socket_is_read_at_once_when_patience_ends() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, _ = flooded(ours)
@@ -411,7 +413,7 @@ async def test_what_lies_in_the_socket_when_patience_ends_is_read_there_and_then
 
 
 @virtual_time
-async def test_an_error_of_the_socket_when_patience_ends_is_the_streams() -> None:
+async def test_socket_error_when_patience_ends_fails_the_stream() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ours = socket.create_connection(listener.getsockname())
         theirs, _ = listener.accept()
@@ -429,7 +431,7 @@ async def test_an_error_of_the_socket_when_patience_ends_is_the_streams() -> Non
 
 
 @virtual_time
-async def test_the_end_of_a_connection_is_left_to_the_loop() -> None:
+async def test_end_of_connection_is_left_to_the_loop() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, connection = flooded(ours)
@@ -447,7 +449,7 @@ async def test_the_end_of_a_connection_is_left_to_the_loop() -> None:
 
 @pytest.mark.parametrize("why", ["paused", "closed", "lost", "over"])
 @virtual_time
-async def test_a_stream_that_wants_nothing_reads_nothing_when_patience_ends(why: str) -> None:
+async def test_idle_stream_reads_nothing_when_patience_ends(why: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, connection = flooded(ours)
