@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from typing import TypeVar
 
 from benchmarks.measure import (
@@ -35,25 +35,13 @@ def expiring(source: ListWatch[Unstructured], expire: asyncio.Event) -> ListWatc
 
     async def watch(options: ListOptions) -> AsyncIterator[list[Frame] | dict[str, object]]:
         async with source.watch(options) as batches:
-            while batch := await _unless(expire, _next(batches.read_into)):
+            while batch := await _unless(expire, anext(batches, None)):
                 yield batch
         if expire.is_set():
             expire.clear()
             yield _EXPIRED
 
     return ListWatch(source.page, watch, name="pods that expire", supports_streaming=True)
-
-
-async def _next(pour: Callable[[Callable[[list[Frame]], bool]], Awaitable[bool]]) -> list[Frame]:
-    """One batch; none at the end."""
-    got: list[Frame] = []
-
-    def take(batch: list[Frame]) -> bool:
-        got.extend(batch)
-        return True
-
-    await pour(take)
-    return got
 
 
 async def _unless(event: asyncio.Event, batch: Awaitable[_B | None]) -> _B | None:

@@ -52,7 +52,7 @@ def expect_client(
         return
     if len(missing) < len(_members(wanted)):  # otherwise it does not resemble a client
         protocol = f"{wanted.__module__.partition('._')[0]}.{wanted.__name__}"
-        hint = f"it has no {missing[0]!r}, which {protocol} requires"
+        hint = f"it has no {missing[0]!r}, which {protocol} requires; {hint}"
     raise ConfigError(_message(given, receiver, f"a {package}.Client", hint))
 
 

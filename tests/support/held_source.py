@@ -3,85 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.api import ListOptions
-from kinform.client import EventType, Frame
+from kinform.client import BatchConsumer, EventType, Frame
 from kinform.informers import ListWatch
-from kinform.informers.sources._watch_shapes import Batches
 from kinform.objects import Unstructured
 from tests.support.answers import pod, pod_list
 from tests.support.objects import record_of
 from tests.support.waiting import wait_until
 
-Into = Callable[[list[Frame]], bool]
 
-
-class HeldBatches(Batches):
-    """An open stream. ``give`` calls who waits for it at once, as a connection does."""
+class HeldStream:
+    """An open stream. ``give`` calls the waiting consumer at once, as a connection does."""
 
     def __init__(self) -> None:
-        self._into: Into | None = None
-        self._over: asyncio.Future[bool] | None = None
+        self._consumer: BatchConsumer | None = None
+        self._over: asyncio.Future[ReadOutcome] | None = None
 
     @property
     def is_awaited(self) -> bool:
-        return self._into is not None
+        return self._consumer is not None
 
-    async def read_into(self, into: Into) -> bool:
-        self._into = into
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
+        self._consumer = consumer
         self._over = asyncio.get_running_loop().create_future()
         try:
             return await self._over
         finally:
-            self._into = self._over = None
+            self._consumer = self._over = None
 
-    def give(self, *frames: Frame) -> bool:
-        """Hand these over as one batch; whether that was enough for now."""
-        assert self._into is not None, "nobody waits for it"
+    async def close(self) -> None:
+        pass
+
+    def give(self, *frames: Frame) -> Demand:
+        """Pass these frames as one batch, and return the answer of the consumer."""
+        assert self._consumer is not None, "there is no reader"
         assert self._over is not None
-        into = self._into
+        consumer = self._consumer
         try:
-            enough = into(list(frames))
+            demand = consumer(list(frames))
         except Exception as error:
-            self._into = None
+            self._consumer = None
             self._over.set_exception(error)
-            return True
-        if enough:
-            self._into = None
-            self._over.set_result(True)
-        return enough
+            return Demand.STOP
+        if demand is Demand.STOP:
+            self._consumer = None
+            self._over.set_result(ReadOutcome.STOPPED)
+        return demand
 
     def end(self) -> None:
-        assert self._over is not None, "nobody waits for it"
-        self._over.set_result(False)
+        assert self._over is not None, "there is no reader"
+        self._over.set_result(ReadOutcome.ENDED)
 
 
 class HeldSource(ListWatch[Unstructured]):
-    """Lists pods of these names at version 10; all its watches are ``batches``."""
+    """Lists pods of these names at version 10; all its watches are ``stream``."""
 
     def __init__(self, *names: str) -> None:
         async def list_once(options: ListOptions) -> dict[str, Any]:
             return pod_list(*map(pod, names), rv="10")
 
         super().__init__(list_once, lambda options: (), name="pods")
-        self.batches = HeldBatches()
+        self.stream = HeldStream()
         self.opened = 0
 
-    def watch(self, options: ListOptions) -> AbstractAsyncContextManager[Batches]:
-        return self._hold()
-
-    @asynccontextmanager
-    async def _hold(self) -> AsyncIterator[Batches]:
+    async def open_watch(self, options: ListOptions) -> HeldStream:
         self.opened += 1
-        yield self.batches
+        return self.stream
 
-    async def awaited(self) -> HeldBatches:
-        """Its open watch, as soon as somebody waits for what it brings."""
-        await wait_until(lambda: self.batches.is_awaited)
-        return self.batches
+    async def awaited(self) -> HeldStream:
+        """Return the open watch as soon as a reader waits for its data."""
+        await wait_until(lambda: self.stream.is_awaited)
+        return self.stream
 
 
 def added(name: str, rv: str) -> Frame:

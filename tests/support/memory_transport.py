@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 
 from kinform.api import ApiResource
 from kinform.errors import ResponseTooLargeError, StateError, TransportError
-from kinform.transport import Request
+from kinform.transport import Demand, ReadOutcome, Request
 from tests.support.answers import ALL_RESOURCES, Answer, aggregated, text_answer
 
 Reply = Answer | Exception | Callable[[Request], Answer]
@@ -37,17 +37,17 @@ class MemoryResponse:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         for chunk in self._chunks:
             if self.closed:
-                raise TransportError("closed while it was being read")
+                raise TransportError("closed while being read")
             await asyncio.sleep(0)
             yield chunk
 
-    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
+    async def read_into(self, consumer: Callable[[bytes], Demand]) -> ReadOutcome:
         if self._poured is None:
             self._poured = self.chunks()
         async for chunk in self._poured:
-            if into(chunk):
-                return True
-        return False
+            if consumer(chunk) is Demand.STOP:
+                return ReadOutcome.STOPPED
+        return ReadOutcome.ENDED
 
     async def close(self) -> None:
         self.closed = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, overload
 
@@ -18,17 +18,14 @@ from kinform.blocking._facade import (
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._owned import Owned
 from kinform.blocking._verbs import Verbs
-from kinform.client import Frame, ResourceOrModel
+from kinform.client import Fields, Frame, Labels, ResourceOrModel
 from kinform.errors import ConfigError
-from kinform.informers import ForResourceOptions, TweakListOptions
+from kinform.informers import ForResourceOptions, SourceCallable, TweakListOptions
 from kinform.informers import ListWatch as AsyncListWatch
 from kinform.objects import Handle, TypedObject, Unstructured
 
 T = TypeVar("T", bound=Handle)
 M = TypeVar("M", bound=TypedObject)
-
-Asked = Callable[[ListOptions], object]
-"""A callable that returns a list or a watch for the given options."""
 
 
 class ListWatchOptions(TypedDict, total=False):
@@ -65,22 +62,29 @@ class ListWatch(BlockingFacade, Generic[T]):
     supports_streaming = ForwardedAttribute[bool]()
     resource = ForwardedAttribute[GVR | str | None]()
     namespace = ForwardedAttribute[str | None]()
+    labels = ForwardedAttribute[str]()
+    fields = ForwardedAttribute[str]()
 
     @overload
     def __init__(
         self: ListWatch[Unstructured],
-        list: Asked,
-        watch: Asked,
+        list: SourceCallable,
+        watch: SourceCallable,
         **options: Unpack[ListWatchOptions],
     ) -> None: ...
     @overload
     def __init__(
-        self, list: Asked, watch: Asked, *, form: type[T], **options: Unpack[ListWatchOptions]
+        self,
+        list: SourceCallable,
+        watch: SourceCallable,
+        *,
+        form: type[T],
+        **options: Unpack[ListWatchOptions],
     ) -> None: ...
     def __init__(
         self,
-        list: Asked,
-        watch: Asked,
+        list: SourceCallable,
+        watch: SourceCallable,
         *,
         form: type[T] = Unstructured,  # type: ignore[assignment]  # T is this if nobody says
         **options: Unpack[ListWatchOptions],
@@ -130,6 +134,15 @@ class ListWatch(BlockingFacade, Generic[T]):
         source = cls.__new__(cls)
         inner = AsyncListWatch.for_resource(client._inner, resource, **options)
         BlockingFacade.__init__(source, inner, client._owned)
+        return source
+
+    def with_scope(
+        self, *, namespace: str | None = None, labels: Labels = "", fields: Fields = ""
+    ) -> ListWatch[T]:
+        """Return a source for the same resource with another namespace or other selectors."""
+        source: ListWatch[T] = ListWatch.__new__(ListWatch)
+        inner = self._inner.with_scope(namespace=namespace, labels=labels, fields=fields)
+        BlockingFacade.__init__(source, inner, self._owned)
         return source
 
     page = blocking_method(AsyncListWatch[T].page)

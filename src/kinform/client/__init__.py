@@ -41,11 +41,12 @@ from kinform.client._reachability import Reachability
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
 from kinform.client._suggestions import suggest_resource
 from kinform.client._verbs import Verbs
-from kinform.client._watch import Watch, WatchEvent
+from kinform.client._watch import BatchConsumer, Watch, WatchEvent
 from kinform.client._write_hooks import Write, WriteHook, WriteVerb
 
 __all__ = [
     "ApplyKeywords",
+    "BatchConsumer",
     "Client",
     "DeleteCollectionKeywords",
     "DeleteKeywords",

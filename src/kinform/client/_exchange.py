@@ -87,7 +87,7 @@ class Exchange:
                     raise
                 what, code = f"{request.method} {request.path}", refusal.code
             retries += 1
-            logger.debug("%s: %s, again in %.1f s", what, code, wait)
+            logger.debug("%s: %s, retrying in %.1f s", what, code, wait)
             await asyncio.sleep(wait)
 
     async def _attempt(self, request: Request) -> Response:

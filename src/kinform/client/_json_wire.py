@@ -9,7 +9,7 @@ from kinform.api import GVK
 from kinform.client._decoding import decode
 from kinform.client._framing import EVENT_SHAPES, Frame, FrameDecoder
 from kinform.client._status import Status, read_status
-from kinform.client._wire import Envelope, Framing, Wire, inside_an_event, item_gvk, too_long
+from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError
 from kinform.objects import JSON, Record, envelope_decoder
 
@@ -37,15 +37,15 @@ class JsonWire:
     def read_object(self, body: bytes) -> Record:
         return Record.read(body, JSON)
 
-    def read_list(self, body: bytes, what: str) -> Envelope:
+    def read_list(self, body: bytes, what: str) -> SplitList:
         found = decode(_list_decoder, body, problem=f"{what}: the answer is not a list")
         # Do not check the kind: a CRD may name its list kind freely.
         if found.items is msgspec.UNSET:
             raise DecodeError(
-                f"{what}: the answer is a {found.kind or 'thing of no kind'}, not a list"
+                f"{what}: the answer is a {found.kind or 'document without a kind'}, not a list"
             )
         metadata = found.metadata or _ListMeta()
-        return Envelope(
+        return SplitList(
             found.kind,
             found.items or (),
             JSON,

@@ -10,7 +10,7 @@ from kinform._native import usual_events
 from kinform.api import GVK
 from kinform.client._framing import EVENT_SHAPES, EventType, Frame
 from kinform.client._status import Status, error_from_status
-from kinform.client._wire import Envelope, Framing, Wire, inside_an_event, item_gvk, too_long
+from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError, InvalidNameError
 from kinform.objects import Head, Record
 from kinform.protobuf import (
@@ -35,17 +35,17 @@ class ProtobufWire:
         found = unwrap(body)
         return Record.read(found.raw, _codec_of(_gvk_of(found.api_version, found.kind)))
 
-    def read_list(self, body: bytes, what: str) -> Envelope:
+    def read_list(self, body: bytes, what: str) -> SplitList:
         try:
             found = unwrap(body)
             gvk = item_gvk(found.api_version, found.kind)
             if gvk is None:
-                raise DecodeError(f"a {found.kind or 'thing of no kind'}, not a list")
+                raise DecodeError(f"a {found.kind or 'document without a kind'}, not a list")
             codec = _codec_of(gvk)
             cut = split_list(found.raw)
         except DecodeError as error:
             raise DecodeError(f"{what}: the answer is not a list: {error}") from error
-        return Envelope(
+        return SplitList(
             found.kind,
             cut.items,
             codec,
@@ -155,14 +155,14 @@ def _gvk_of(api_version: str, kind: str) -> GVK:
     try:
         return GVK.of(api_version, kind)
     except InvalidNameError as error:
-        raise DecodeError(f"its envelope does not say its kind: {error}") from error
+        raise DecodeError(f"its envelope has no valid kind: {error}") from error
 
 
 def _codec_of(gvk: GVK) -> ProtobufCodec:
     codec = codec_for(gvk)
     if codec is None:
         raise DecodeError(
-            f"{gvk} came as protobuf, and what it is made of is not known; "
+            f"{gvk} arrived as protobuf, and its schema is not known; "
             'make the client with wire_format="json"'
         )
     return codec
@@ -170,7 +170,7 @@ def _codec_of(gvk: GVK) -> ProtobufCodec:
 
 def _status_of(api_version: str, kind: str, raw: bytes) -> Status:
     if kind != "Status":
-        raise DecodeError(f"a {kind or 'thing of no kind'}, not a Status")
+        raise DecodeError(f"a {kind or 'document without a kind'}, not a Status")
     tree = _codec_of(GVK("", "v1", "Status")).decode(raw)
     return msgspec.convert({**tree, "kind": "Status"}, Status)
 

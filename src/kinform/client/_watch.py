@@ -10,6 +10,7 @@ from typing import Generic, Self, TypeVar
 
 import msgspec
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.client._framing import EventType, Frame
 from kinform.client._wire import Framing, wire_for
 from kinform.errors import KinformError, StateError, WatchError
@@ -17,6 +18,12 @@ from kinform.objects import Handle
 from kinform.transport import Response
 
 T = TypeVar("T", bound=Handle)
+
+BatchConsumer = Callable[[list[Frame]], Demand]
+"""Receives the frames of a watch, batch by batch, and answers whether the next may follow."""
+
+# A global is one lookup, an enum member two; this is used for every event.
+_MORE = Demand.MORE
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
@@ -56,18 +63,35 @@ class Watch(Generic[T]):
         self._only_metadata = only_metadata
         self._max_line = max_line
         self._response: Response | None = None
-        self._left = False
+        self._is_closed = False
         self._frames: deque[Frame] = deque()
         self._framing: Framing | None = None
         self._is_over = False
         self._reading = False
         self._broken = ""
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> Self:
+        """Send the request and return when the server has accepted it. ``close`` ends the watch.
+
+        Raises:
+            ApiError: The server refused the request.
+            TransportError: The server did not respond.
+            StateError: The watch was opened before.
+        """
         if self._response is not None:
             raise StateError(f"{self._what} was opened before; ask the client for another watch")
         self._response = await self._open_stream()
         return self
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        self._is_closed = True
+        self._frames.clear()
+        if self._response is not None:
+            await self._response.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
 
     async def __aexit__(
         self,
@@ -75,17 +99,14 @@ class Watch(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._left = True
-        self._frames.clear()
-        if self._response is not None:
-            await self._response.close()
+        await self.close()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> WatchEvent[T]:
         while not self._frames:
-            if not await self._next_batch():
+            if await self._next_batch() is ReadOutcome.ENDED:
                 raise StopAsyncIteration
         frame = self._frames.popleft()
         if frame.record is None:
@@ -93,8 +114,8 @@ class Watch(Generic[T]):
             raise frame.error
         return WatchEvent(frame.type, self._form.over(frame.record))
 
-    async def _next_batch(self) -> bool:
-        """Read one batch of frames; return false at the end. One await serves many events."""
+    async def _next_batch(self) -> ReadOutcome:
+        """Read one batch of frames. One await serves many events."""
         if self._broken:
             self._opened()
             raise WatchError(f"{self._what} is over: {self._broken}")
@@ -110,51 +131,53 @@ class Watch(Generic[T]):
             self._broken = "a read of it was cancelled"
             raise
 
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
-        """Call ``into`` with the frames of each chunk as it arrives.
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
+        """Call ``consumer`` with the frames of each chunk as it arrives, until it answers ``STOP``.
 
-        Returns true when ``into`` does; call again to read on. Returns false when the server has
-        closed the watch. Raises the same errors as iteration and any exception of ``into``, except
-        ApiError and DecodeError, which are passed as frames.
+        After ``ReadOutcome.STOPPED``, another call continues. ``ReadOutcome.ENDED`` means that the
+        server has closed the watch. Raises the same errors as iteration and any exception of the
+        consumer, except ApiError and DecodeError, which are passed as frames.
         """
         response = self._opened()
         if self._reading:
             raise StateError(f"{self._what}: another task is reading it; each needs its own watch")
         if self._is_over:
-            return False
+            return ReadOutcome.ENDED
         if self._framing is None:
             wire = wire_for(response.headers.get("Content-Type", ""), what=self._what)
             self._framing = wire.framing(self._max_line)
         feed, prune = self._framing.feed, self._prune if self._only_metadata else None
 
-        def decode(chunk: bytes) -> bool:
+        def decode(chunk: bytes) -> Demand:
             frames = feed(chunk)
             if prune is not None:
                 frames = prune(frames)
-            return bool(frames) and into(frames)
+            return consumer(frames) if frames else _MORE
 
         self._reading = True
         try:
-            if await response.read_into(decode):
-                return True
+            if await response.read_into(decode) is ReadOutcome.STOPPED:
+                return ReadOutcome.STOPPED
         finally:
             self._reading = False
         self._is_over = True
         rest = self._framing.finish(self._what)
         if prune is not None:
             rest = prune(rest)
-        return bool(rest) and into(rest)
+        if rest and consumer(rest) is Demand.STOP:
+            return ReadOutcome.STOPPED
+        return ReadOutcome.ENDED
 
     def _opened(self) -> Response:
-        if self._response is None or self._left:
+        if self._response is None or self._is_closed:
             raise StateError(
                 f"{self._what} is not open; write `async with client.watch(...) as watch:`"
             )
         return self._response
 
-    def _keep(self, frames: list[Frame]) -> bool:
+    def _keep(self, frames: list[Frame]) -> Demand:
         self._frames.extend(frames)
-        return True
+        return Demand.STOP
 
     def _prune(self, frames: list[Frame]) -> list[Frame]:
         """Strip objects to metadata: some servers send whole objects to metadata requests."""

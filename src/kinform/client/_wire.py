@@ -17,7 +17,7 @@ from kinform.objects import Codec, Record
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
-class Envelope(NamedTuple):
+class SplitList(NamedTuple):
     """A list, split into items that are not decoded yet."""
 
     kind: str
@@ -48,7 +48,7 @@ class Wire(Protocol):
         """Decode an object. Raises DecodeError."""
         ...
 
-    def read_list(self, body: bytes, what: str) -> Envelope:
+    def read_list(self, body: bytes, what: str) -> SplitList:
         """Decode a list. Raises DecodeError."""
         ...
 

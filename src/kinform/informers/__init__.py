@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinform._runtime import Backoff, Latch, wait_for
+from kinform._runtime import Backoff, Demand, Latch, wait_for
 from kinform.informers._changes import ChangeSource, ChangeType, DeletedObject
 from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._factory import (
@@ -37,36 +37,48 @@ from kinform.informers.dispatch import (
     Registration,
     ResourceEventHandler,
 )
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Delta, Deltas, DeltasKind, DeltaType
-from kinform.informers.reflector._admission import Admission, Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
-from kinform.informers.reflector._reflector import Reflector
-from kinform.informers.reflector._state import Phase, ReflectorStatus, SyncMode, WatchFailure
-from kinform.informers.reflector._streaming_memory import StreamingMemory
-from kinform.informers.reflector._target import PlainStore, ReflectorTarget, StoreTarget
-from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
-from kinform.informers.store._expiring import ExpiringStore
-from kinform.informers.store._index_functions import (
+from kinform.informers.queue import Delta, DeltaFIFO, Deltas, DeltasKind, DeltaType
+from kinform.informers.reflector import (
+    Admission,
+    Phase,
+    PlainStore,
+    Quarantine,
+    QuarantinedObject,
+    Reflector,
+    ReflectorOptions,
+    ReflectorStatus,
+    ReflectorTarget,
+    StoreTarget,
+    StreamingMemory,
+    SyncMode,
+    Transform,
+    WatchFailure,
+)
+from kinform.informers.sources import (
+    ForResourceOptions,
+    ListWatch,
+    SourceCallable,
+    TweakListOptions,
+)
+from kinform.informers.store import (
     NAMESPACE_INDEX,
+    ExpiringStore,
+    Indexer,
     Indexers,
     IndexFunc,
+    MutationCache,
+    Snapshot,
+    Store,
+    UndeltaStore,
+    Write,
+    deletion_handling_key,
+    deletion_handling_object_name,
     field_index,
+    index_func_to_key_func,
     label_index,
     namespace_index,
     owner_index,
 )
-from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._keys import (
-    deletion_handling_key,
-    deletion_handling_object_name,
-    index_func_to_key_func,
-)
-from kinform.informers.store._mutation import MutationCache
-from kinform.informers.store._snapshot import Snapshot
-from kinform.informers.store._store import Store, Write
-from kinform.informers.store._undelta import UndeltaStore
 from kinform.informers.typed import SharedInformerFactory, new_informer
 
 __all__ = [
@@ -84,6 +96,7 @@ __all__ = [
     "DeltaType",
     "Deltas",
     "DeltasKind",
+    "Demand",
     "DynamicSharedInformerFactory",
     "EventStream",
     "ExpiringStore",
@@ -127,6 +140,7 @@ __all__ = [
     "SharedIndexInformer",
     "SharedInformerFactory",
     "Snapshot",
+    "SourceCallable",
     "Store",
     "StoreTarget",
     "StreamingMemory",

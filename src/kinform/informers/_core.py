@@ -24,16 +24,16 @@ from kinform.informers._source_state import SourceState
 from kinform.informers._store_metrics import StoreMetrics
 from kinform.informers._version_waiters import VersionWaiters, oldest
 from kinform.informers.dispatch import Dispatcher, HandlerFailure
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Deltas, DeltasKind
-from kinform.informers.reflector._admission import Admission, Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._quarantine import Quarantine
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._entries import Handles
-from kinform.informers.store._index_functions import NAMESPACE_INDEX, namespace_index
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.queue import DeltaFIFO, Deltas, DeltasKind
+from kinform.informers.reflector import (
+    Admission,
+    Quarantine,
+    ReflectorOptions,
+    Transform,
+    WatchFailure,
+)
+from kinform.informers.sources import Source
+from kinform.informers.store import NAMESPACE_INDEX, Handles, Indexer, namespace_index
 from kinform.metrics import NO_METRICS, Metrics
 
 logger = logging.getLogger("kinform.informer")
@@ -65,7 +65,7 @@ class InformerCore:
 
     def __init__(
         self,
-        sources: Sequence[ListWatch[Any]],
+        sources: Sequence[Source[Any]],
         *,
         name: str,
         resync_period: float = 0.0,

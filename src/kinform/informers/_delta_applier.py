@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers.queue._deltas import Deltas, DeltasKind
-from kinform.informers.store._entries import Entry, EntryAdapter
-from kinform.informers.store._table import Table
+from kinform.informers.queue import Deltas, DeltasKind
+from kinform.informers.store import Entry, EntryAdapter, Table
 
 T = TypeVar("T")
 

@@ -9,16 +9,18 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from kinform._runtime import Latch
+from kinform._runtime import Demand, Latch
 from kinform.errors import AlreadyStartedError
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Delta, Deltas
-from kinform.informers.reflector._admission import Admission
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._reflector import Reflector
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
-from kinform.informers.sources._listwatch import ListWatch
+from kinform.informers.queue import Delta, DeltaFIFO, Deltas
+from kinform.informers.reflector import (
+    Admission,
+    Reflector,
+    ReflectorOptions,
+    ReflectorTarget,
+    TargetFailedError,
+    WatchFailure,
+)
+from kinform.informers.sources import Source
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 
@@ -41,7 +43,7 @@ class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=Tru
         admission, resource_version, on_watch_error, options, metrics: See ``Reflector``.
     """
 
-    source: ListWatch[T]
+    source: Source[T]
     process: Callable[[Deltas[T]], Awaitable[object] | object]
     queue: DeltaFIFO[T] | None = None
     name: str = ""
@@ -127,23 +129,23 @@ class _QueueProcessor(ReflectorTarget[T]):
     def bookmark(self, resource_version: str) -> None:
         self._queue.bookmark(resource_version)
 
-    def put(self, deltas: list[Delta[T]]) -> bool:
+    def put(self, deltas: list[Delta[T]]) -> Demand:
         queue = self._queue
         queue.put_all(deltas)
         if self._pending is not None or self._emptying.locked():
-            return False
+            return Demand.STOP
         while len(queue):
             changes = queue.pop_changes(_BATCH)
             if changes is None:
-                return False
+                return Demand.STOP
             try:
                 result = self._process(changes)
             except Exception as error:
                 raise TargetFailedError(str(error)) from error
             if result is not None and isawaitable(result):
                 self._pending = result
-                return False
-        return True
+                return Demand.STOP
+        return Demand.MORE
 
     async def wait_for_capacity(self) -> None:
         try:

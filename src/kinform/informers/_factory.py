@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kinform._checks import expect, expect_client
 from kinform._runtime import Latch
 from kinform.api import GVR
-from kinform.client import Client, Fields, Labels, Verbs, as_field_selector, as_label_selector
+from kinform.client import Fields, Labels, Watcher, as_field_selector, as_label_selector
 from kinform.errors import AlreadyStoppedError, CacheSyncError, ConfigError, NoMatchError
 from kinform.informers._informer_key import (
     InformerKey,
@@ -29,12 +29,10 @@ from kinform.informers._scope import Selectors, scope_of
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
 from kinform.informers.dispatch import HandlerFailure
-from kinform.informers.reflector._admission import Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
+from kinform.informers.reflector import ReflectorOptions, Transform, WatchFailure
+from kinform.informers.sources import ListWatch, TweakListOptions
 from kinform.metrics import NO_METRICS, Metrics
-from kinform.objects import Handle, PartialObjectMetadata, TypedObject, Unstructured
+from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 
 T = TypeVar("T", bound=Handle)
 V = TypeVar("V", bound=Handle)
@@ -60,7 +58,7 @@ class InformerFactory(ABC, Generic[T]):
     """Base class of the factories. ``async with factory:`` starts and shuts down its informers.
 
     Args:
-        client: The client of the cluster to read from.
+        client: The client of the cluster to read from, or anything else that is a ``Watcher``.
         default_resync: Default number of seconds between resyncs of a handler; 0 disables
             them.
         namespace: The namespaces of informers for which ``for_resource`` names none.
@@ -83,7 +81,7 @@ class InformerFactory(ABC, Generic[T]):
 
     def __init__(
         self,
-        client: Client,
+        client: Watcher,
         default_resync: float = 0.0,
         *,
         namespace: Namespaces = None,
@@ -97,7 +95,7 @@ class InformerFactory(ABC, Generic[T]):
         name: str = "",
         informer_map: InformerMap | None = None,
     ) -> None:
-        expect_client(client, Client, receiver=type(self).__name__)
+        expect_client(client, Watcher, receiver=type(self).__name__)
         if options is not None:
             expect(
                 options,
@@ -255,15 +253,11 @@ class InformerFactory(ABC, Generic[T]):
         return self._map.lease(key, form, make, owner=self)
 
     def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
-        verbs: Verbs[Any] = self.client
-        if issubclass(form, PartialObjectMetadata):
-            verbs = self.client.metadata
-        elif issubclass(form, TypedObject):
-            verbs = self.client.view(form)
+        view = self.client.view(form)
         options = key.options
         sources: list[ListWatch[H]] = [
             ListWatch.for_resource(
-                verbs,
+                view,
                 key.resource,
                 namespace=namespace or None,
                 labels=selectors.labels,

@@ -8,7 +8,7 @@ import msgspec
 
 from kinform.errors import KinformError
 from kinform.informers.dispatch import HandlerStats
-from kinform.informers.reflector._state import Phase, ReflectorState, ReflectorStatus, SyncMode
+from kinform.informers.reflector import Phase, ReflectorState, ReflectorStatus, SyncMode
 
 # From furthest from watching to nearest: the worst source determines an informer's phase.
 _WORST_FIRST = (

@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 from kinform.api import LabelSelector, ObjectName, Operator, namespace_key, split_namespace_key
 from kinform.client import as_label_selector
 from kinform.errors import NotFoundError
-from kinform.informers.store._index_functions import NAMESPACE_INDEX, LabelIndex, namespace_index
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.store import NAMESPACE_INDEX, Indexer, LabelIndex, namespace_index
 from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)

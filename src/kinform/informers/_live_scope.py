@@ -10,8 +10,8 @@ from kinform._runtime import Latch
 from kinform.api import compare_resource_versions
 from kinform.informers._scope import ALL_NAMESPACES, Scope, Selectors
 from kinform.informers._source_state import SourceState
-from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.sources import Source
+from kinform.informers.store import Indexer
 
 
 class LiveScope:
@@ -34,7 +34,7 @@ class LiveScope:
     def __init__(
         self,
         informer: str,
-        sources: Sequence[ListWatch[Any]],
+        sources: Sequence[Source[Any]],
         indexer: Indexer[Any],
         *,
         launch: Callable[[SourceState], None],
@@ -167,7 +167,7 @@ class LiveScope:
     def _find(self, name: str) -> SourceState | None:
         return next((each for each in self.sources if each.name == name), None)
 
-    def _source_for(self, name: str, selectors: Selectors) -> ListWatch[Any]:
+    def _source_for(self, name: str, selectors: Selectors) -> Source[Any]:
         current = self._find(name)
         if current is not None and current.selectors == selectors:
             return current.source

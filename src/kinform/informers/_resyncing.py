@@ -10,7 +10,7 @@ from typing import Any
 from kinform.errors import ConfigError
 from kinform.informers._delta_applier import resync_changes
 from kinform.informers.dispatch import Dispatcher
-from kinform.informers.store._table import Table
+from kinform.informers.store import Table
 
 
 class Resyncing:

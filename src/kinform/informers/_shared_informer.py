@@ -27,13 +27,9 @@ from kinform.informers.dispatch import (
     Registration,
     SubscriptionOptions,
 )
-from kinform.informers.reflector._admission import Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._quarantine import QuarantinedObject
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._index_functions import Indexers
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.reflector import QuarantinedObject, ReflectorOptions, Transform, WatchFailure
+from kinform.informers.sources import Source
+from kinform.informers.store import Indexer, Indexers
 from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.objects import Handle, PartialObjectMetadata
 
@@ -68,7 +64,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch[T] | Sequence[ListWatch[T]],
+        source: Source[T] | Sequence[Source[T]],
         *,
         name: str = "",
         indexers: Indexers[T] | None = None,

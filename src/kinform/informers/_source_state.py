@@ -10,9 +10,9 @@ from kinform._checks import expect
 from kinform.errors import ConfigError
 from kinform.informers._delta_controller import DeltaController
 from kinform.informers._scope import ALL_NAMESPACES, Selectors
-from kinform.informers.reflector._state import ReflectorState, ReflectorStatus
-from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.reflector import ReflectorState, ReflectorStatus
+from kinform.informers.sources import Source
+from kinform.informers.store import Indexer
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -33,7 +33,7 @@ class SourceState:
 
     def __init__(
         self,
-        source: ListWatch[Any],
+        source: Source[Any],
         indexer: Indexer[Any],
         *,
         predecessor: SourceState | None = None,
@@ -73,7 +73,7 @@ class SourceState:
         return self.controller.reflector.status() if self.controller else ReflectorState().status()
 
 
-def sources_of(source: ListWatch[T] | Sequence[ListWatch[T]]) -> list[ListWatch[T]]:
+def sources_of(source: Source[T] | Sequence[Source[T]]) -> list[Source[T]]:
     """Return the sources as a list, after checking that they do not overlap.
 
     Raises:
@@ -104,7 +104,7 @@ def expect_source(source: object) -> None:
     """
     expect(
         source,
-        ListWatch,
+        Source,
         receiver="an informer",
         expected="a kinform.ListWatch",
         hint="ListWatch.for_resource(client, Pod) makes one",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kinform.informers._changes import Change, ChangeType
-from kinform.informers.store._entries import Entry
-from kinform.informers.store._table import Table
+from kinform.informers.store import Entry, Table
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Record
 

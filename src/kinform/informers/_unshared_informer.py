@@ -12,15 +12,10 @@ from kinform.informers._delta_applier import DeltaApplier
 from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._source_state import expect_source
 from kinform.informers.dispatch import AnyHandler, HandlerOptions
-from kinform.informers.queue._delta_fifo import DeltaFIFO
-from kinform.informers.queue._deltas import Deltas, DeltasKind
-from kinform.informers.reflector._admission import Admission, Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch
-from kinform.informers.store._entries import Handles
-from kinform.informers.store._index_functions import Indexers
-from kinform.informers.store._indexer import Indexer
+from kinform.informers.queue import DeltaFIFO, Deltas, DeltasKind
+from kinform.informers.reflector import Admission, ReflectorOptions, Transform, WatchFailure
+from kinform.informers.sources import Source
+from kinform.informers.store import Handles, Indexer, Indexers
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 
@@ -47,7 +42,7 @@ class Informer(Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch[T],
+        source: Source[T],
         handler: AnyHandler[T] | None = None,
         *,
         on_add: Callable[[T], object] | None = None,

@@ -1,5 +1,6 @@
 """HTTP transport to a cluster: configuration, credentials, requests and response streams."""
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.transport._aiohttp import AiohttpTransport
 from kinform.transport._base import Request, Response, Transport
 from kinform.transport._config import ClusterConfig
@@ -26,9 +27,11 @@ __all__ = [
     "ClusterConfig",
     "CombinedCredentials",
     "Credentials",
+    "Demand",
     "ExecPlugin",
     "Impersonation",
     "PemSource",
+    "ReadOutcome",
     "Request",
     "Response",
     "StaticToken",

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode
 from weakref import WeakSet
 
 from kinform.errors import ConfigError, StateError, TransportError
-from kinform.transport._exchange import REDIRECTS, Exchange
 from kinform.transport._http_stream import open_stream
+from kinform.transport._prepared_request import REDIRECTS, PreparedRequest
 from kinform.transport._proxy import choose_proxy
 from kinform.transport._rate_limit import TokenBucket
 from kinform.transport._stream_response import StreamResponse
@@ -103,7 +103,7 @@ class AiohttpTransport:
 
     async def _send(self, request: Request, deadline: float | None) -> AnyResponse:
         identity = await self._identity()
-        response = await self._exchange(request, identity, deadline)
+        response = await self._send_as(request, identity, deadline)
         if response.status != 401:
             return response
         try:
@@ -115,7 +115,7 @@ class AiohttpTransport:
             return response
         await response.close()
         logger.debug("401 from %s; trying once more with new credentials", self._config.name)
-        return await self._exchange(request, await self._identity(), deadline)
+        return await self._send_as(request, await self._identity(), deadline)
 
     async def _identity(self) -> _Identity:
         return await self._credentials.headers(), await self._credentials.client_certificate()
@@ -124,7 +124,7 @@ class AiohttpTransport:
         """Report whether the credentials have changed since, or change with a refresh."""
         return await self._identity() != refused or await self._credentials.refresh()
 
-    async def _exchange(
+    async def _send_as(
         self, request: Request, identity: _Identity, deadline: float | None
     ) -> AnyResponse:
         self._check_open()
@@ -137,7 +137,7 @@ class AiohttpTransport:
                 "first request; make a client for each loop"
             )
         headers, certificate = identity
-        exchange = Exchange(
+        prepared = PreparedRequest(
             method=request.method,
             url=self._url(request),
             headers=self._headers(request, headers),
@@ -146,7 +146,7 @@ class AiohttpTransport:
             server_hostname=self._config.tls_server_name if self._secure else None,
             proxy=self._proxy,
         )
-        response = await self._respond(request, exchange, deadline)
+        response = await self._respond(request, prepared, deadline)
         self._open.add(response)
         if self._closed:
             await response.close()
@@ -154,47 +154,47 @@ class AiohttpTransport:
         return response
 
     async def _respond(
-        self, request: Request, exchange: Exchange, deadline: float | None
+        self, request: Request, prepared: PreparedRequest, deadline: float | None
     ) -> AnyResponse:
         # Own streams support only direct GET requests; aiohttp supports proxies and redirects.
-        if request.is_stream and request.method == "GET" and exchange.proxy is None:
-            stream = await self._stream(exchange, deadline)
+        if request.is_stream and request.method == "GET" and prepared.proxy is None:
+            stream = await self._stream(prepared, deadline)
             if stream.status not in REDIRECTS:
                 return stream
             await stream.close()
             self._check_open()  # otherwise the new session would never be closed
         # Imported lazily: aiohttp is large and slow to import, and watches do not need it.
         from kinform.transport._aiohttp_response import AiohttpResponse
-        from kinform.transport._aiohttp_session import new_session, open_exchange
+        from kinform.transport._aiohttp_session import new_session, send_prepared
 
         if self._session is None:
             self._session = new_session()
-        opened = await open_exchange(self._session, exchange)
+        opened = await send_prepared(self._session, prepared)
         return AiohttpResponse(
-            opened, action=exchange.action, deadline=deadline, on_close=self._open.discard
+            opened, action=prepared.action, deadline=deadline, on_close=self._open.discard
         )
 
-    async def _stream(self, exchange: Exchange, deadline: float | None) -> StreamResponse:
+    async def _stream(self, prepared: PreparedRequest, deadline: float | None) -> StreamResponse:
         try:
             async with asyncio.timeout(None) as patience:
                 self._opening.add(patience)
                 try:
                     stream, head = await open_stream(
-                        exchange.url,
-                        action=exchange.action,
-                        headers=exchange.headers,
-                        context=exchange.context,
-                        server_hostname=exchange.server_hostname,
+                        prepared.url,
+                        action=prepared.action,
+                        headers=prepared.headers,
+                        context=prepared.context,
+                        server_hostname=prepared.server_hostname,
                         latency=self._watch_latency,
                     )
                 finally:
                     self._opening.discard(patience)
         except TimeoutError as error:
             raise TransportError(
-                f"{exchange.action}: closed while it waited for the answer"
+                f"{prepared.action}: closed while waiting for the answer"
             ) from error
         return StreamResponse(
-            stream, head, action=exchange.action, deadline=deadline, on_close=self._open.discard
+            stream, head, action=prepared.action, deadline=deadline, on_close=self._open.discard
         )
 
     def _check_open(self) -> None:

@@ -17,7 +17,7 @@ from kinform.transport._connection_errors import (
 )
 
 # All errors of a failed aiohttp request; RuntimeError is its "Connection closed."
-EXCHANGE_ERRORS = (aiohttp.ClientError, *CONNECTION_ERRORS, RuntimeError)
+AIOHTTP_ERRORS = (aiohttp.ClientError, *CONNECTION_ERRORS, RuntimeError)
 
 
 def translated(error: BaseException, *, action: str, note: str = "") -> TransportError:
@@ -56,7 +56,7 @@ def _explained(error: BaseException) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ClientPayloadError):
-        return "the body broke off before its end; the connection was cut"
+        return "the body is incomplete; the connection was lost"
     if isinstance(error, aiohttp.ClientResponseError):
         return f"the answer is not HTTP: {error.message[:200]}"
     return explained(error)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kinform.errors import TransportError
-from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
+from kinform.transport._aiohttp_errors import AIOHTTP_ERRORS, translated
 from kinform.transport._pacing import Pacing
 from kinform.transport._response_body import ResponseBody
 
@@ -49,9 +49,9 @@ class AiohttpResponse(ResponseBody):
     async def _arriving(self) -> bytes:
         try:
             data = await self._response.content.readany()
-        except EXCHANGE_ERRORS as error:
+        except AIOHTTP_ERRORS as error:
             if self._closed:
-                raise TransportError(f"{self._action}: closed while it was being read") from error
+                raise TransportError(f"{self._action}: closed while being read") from error
             raise translated(error, action=self._action) from error
         if self._pacing is not None:
             self._pacing.read(len(data))

@@ -9,8 +9,8 @@ import aiohttp
 from yarl import URL
 
 from kinform.errors import TransportError
-from kinform.transport._aiohttp_errors import EXCHANGE_ERRORS, translated
-from kinform.transport._exchange import REDIRECTS, Exchange
+from kinform.transport._aiohttp_errors import AIOHTTP_ERRORS, translated
+from kinform.transport._prepared_request import REDIRECTS, PreparedRequest
 from kinform.transport._sockets import CONNECT_TIMEOUT, new_socket
 
 # Long enough for bursts of requests, shorter than the timeouts of servers and load balancers.
@@ -47,8 +47,8 @@ def new_session() -> aiohttp.ClientSession:
     )
 
 
-async def open_exchange(
-    session: aiohttp.ClientSession, exchange: Exchange
+async def send_prepared(
+    session: aiohttp.ClientSession, prepared: PreparedRequest
 ) -> aiohttp.ClientResponse:
     """Send a request and return the response once its headers have arrived.
 
@@ -57,45 +57,45 @@ async def open_exchange(
     Raises:
         TransportError: There was no response.
     """
-    url = URL(exchange.url, encoded=True)
+    url = URL(prepared.url, encoded=True)
     try:
         for _ in range(_MOST_REDIRECTS):
-            response = await _send_once(session, exchange, url)
-            target = _redirect(exchange, response)
+            response = await _send_once(session, prepared, url)
+            target = _redirect(prepared, response)
             if target is None:
                 return response
             response.close()
             url = target
     except _ConnectionDropped as error:
         cause = error.__cause__ or error
-        uncertain = "" if exchange.method in _REPEATABLE else _UNCERTAIN
-        raise translated(cause, action=exchange.action, note=uncertain) from cause
-    except EXCHANGE_ERRORS as error:
-        raise translated(error, action=exchange.action) from error
-    raise TransportError(f"{exchange.action}: redirected more than {_MOST_REDIRECTS} times")
+        uncertain = "" if prepared.method in _REPEATABLE else _UNCERTAIN
+        raise translated(cause, action=prepared.action, note=uncertain) from cause
+    except AIOHTTP_ERRORS as error:
+        raise translated(error, action=prepared.action) from error
+    raise TransportError(f"{prepared.action}: redirected more than {_MOST_REDIRECTS} times")
 
 
 async def _send_once(
-    session: aiohttp.ClientSession, exchange: Exchange, url: URL
+    session: aiohttp.ClientSession, prepared: PreparedRequest, url: URL
 ) -> aiohttp.ClientResponse:
     """Send a request; retry it if a pooled connection was dead and the request is repeatable."""
     while True:
         connection = SimpleNamespace(reused=False)
         try:
             return await session.request(
-                exchange.method,
+                prepared.method,
                 url,
-                headers=list(exchange.headers),
-                data=_payload(exchange.body),
+                headers=list(prepared.headers),
+                data=_payload(prepared.body),
                 allow_redirects=False,
-                ssl=exchange.context if exchange.context is not None else True,
-                server_hostname=exchange.server_hostname,
-                proxy=exchange.proxy.url if exchange.proxy else None,
-                proxy_headers=exchange.proxy.headers if exchange.proxy else None,
+                ssl=prepared.context if prepared.context is not None else True,
+                server_hostname=prepared.server_hostname,
+                proxy=prepared.proxy.url if prepared.proxy else None,
+                proxy_headers=prepared.proxy.headers if prepared.proxy else None,
                 trace_request_ctx=connection,
             )
         except _ConnectionDropped:
-            if not connection.reused or exchange.method not in _REPEATABLE:
+            if not connection.reused or prepared.method not in _REPEATABLE:
                 raise
 
 
@@ -122,10 +122,10 @@ async def _note_reuse(_session: object, context: SimpleNamespace, _parameters: o
     context.trace_request_ctx.reused = True
 
 
-def _redirect(exchange: Exchange, response: aiohttp.ClientResponse) -> URL | None:
+def _redirect(prepared: PreparedRequest, response: aiohttp.ClientResponse) -> URL | None:
     """Return the redirect target. Other servers are refused: they must not see the credentials."""
     location = response.headers.get("Location")
-    if response.status not in REDIRECTS or exchange.method not in _REPEATABLE or not location:
+    if response.status not in REDIRECTS or prepared.method not in _REPEATABLE or not location:
         return None
     try:
         target = response.url.join(URL(location))

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.transport._redacted import Redacted
 
 
@@ -53,11 +54,11 @@ class Response(Protocol):
         """Iterate over the body as it arrives. Raises TransportError if it is incomplete."""
         ...
 
-    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        """Call ``into`` with each piece of the body as it arrives, until it returns true.
+    async def read_into(self, consumer: Callable[[bytes], Demand]) -> ReadOutcome:
+        """Call ``consumer`` with each piece of the body as it arrives, until it answers ``STOP``.
 
-        Returns false at the end of the body; otherwise another call continues with the rest. Raises
-        TransportError if the body is incomplete, and any exception of ``into``.
+        After ``ReadOutcome.STOPPED``, another call continues with the rest. Raises TransportError
+        if the body is incomplete, and any exception of the consumer.
         """
         ...
 

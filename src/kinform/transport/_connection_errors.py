@@ -25,7 +25,7 @@ _CERTIFICATE_HINTS = {
     64: "it is for another IP address; set tls-server-name to a name that it has",
 }
 
-TOO_SLOW = "no connection came about in time; is a firewall in between?"
+TOO_SLOW = "no connection was established in time; is a firewall in between?"
 
 
 def lost(error: BaseException, *, action: str) -> TransportError:

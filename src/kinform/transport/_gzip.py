@@ -56,7 +56,7 @@ def decoder_for(content_encoding: str | None, *, action: str) -> ContentDecoder:
     if encoding == "deflate":
         return InflatingDecoder("deflate", action=action)
     raise TransportError(
-        f"{action}: the body is encoded as {encoding!r}, which nobody asked for; "
+        f"{action}: the body is encoded as {encoding!r}, which was not requested; "
         "a proxy in between may have changed it"
     )
 
@@ -96,9 +96,7 @@ class InflatingDecoder:
 
     def finish(self) -> None:
         if self._member is not None:
-            raise TransportError(
-                f"{self._action}: the {self._encoding} body broke off before its end"
-            )
+            raise TransportError(f"{self._action}: the {self._encoding} body is incomplete")
 
     def _inflate(self, window: bytes) -> Iterator[bytes]:
         while True:
@@ -128,7 +126,7 @@ class InflatingDecoder:
         if self._encoding == "gzip":
             return _GZIP_FORMAT
         if self._ended_members:
-            raise TransportError(f"{self._action}: rubbish follows the end of the deflate body")
+            raise TransportError(f"{self._action}: data follows the end of the deflate body")
         # RFC 9110 requires the zlib format, but some servers send raw deflate. A zlib stream starts
         # with method 8 and a window of at most 32 KiB, which practically no raw stream does.
         first = window[0]

@@ -7,6 +7,7 @@ the connection. It is strict: ambiguous input is rejected at the first invalid b
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import msgspec
@@ -39,14 +40,14 @@ class MalformedAnswerError(Exception):
     """The response is not valid HTTP. Converted to a TransportError with the same text."""
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResponseHead(msgspec.Struct, frozen=True):
     """Status and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
 
 
-def read_head(data: bytearray, end: int) -> tuple[Head | None, int]:
+def read_head(data: bytearray, end: int) -> tuple[ResponseHead | None, int]:
     """Parse the head at the start of ``data[:end]``; return it, if complete, and the new position.
 
     Informational (1xx) responses are skipped.
@@ -76,68 +77,98 @@ def _check_beginning(data: bytearray, start: int, end: int) -> None:
     if not _HTTP.startswith(begun):
         raise MalformedAnswerError(f"it begins {bytes(data[start:end][:60])!r}")
     if _BARE_LINE_FEED.search(data, start, end):
-        raise MalformedAnswerError("a line of its head does not end as lines do")
+        raise MalformedAnswerError("a line of its head does not end with CRLF")
 
 
-def _parse_head(text: bytes) -> Head:
+def _parse_head(text: bytes) -> ResponseHead:
     first, *lines = text.split(b"\r\n")
     found = _STATUS_LINE.fullmatch(first)
     if found is None:
         raise MalformedAnswerError(f"it begins {first[:60]!r}")
     status = int(found[1])
     if status == _SWITCHING_PROTOCOLS:
-        raise MalformedAnswerError("it goes on in another protocol, which nobody asked for")
+        raise MalformedAnswerError("it switches to another protocol, which was not requested")
     headers: CIMultiDict[str] = CIMultiDict()
     for line in lines:
         found = _HEADER_LINE.fullmatch(line)
         if found is None:
             raise MalformedAnswerError(f"it has a header {line[:60]!r}")
         headers.add(_text(found[1]), _text(found[2].rstrip(b" \t")))
-    return Head(status, CIMultiDictProxy(headers))
+    return ResponseHead(status, CIMultiDictProxy(headers))
 
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
-class Body:
-    """Decodes the framing of a body. ``is_over`` is set after its last byte.
+class BodyDecoder(ABC):
+    """Decodes the framing of a body.
 
-    Raises:
-        MalformedAnswerError: The end of the body is undefined or ambiguous.
+    Attributes:
+        is_over: Set after the last byte of the body.
     """
 
-    def __init__(self, head: Head) -> None:
-        self.is_over = head.status in _BODYLESS
-        self._left: int | None = None  # bytes until the next frame; None without frames
-        self._is_chunked = _is_chunked(head)
-        self._frame = _FIRST_SIZE
-        self._in_trailer = False
-        if self._is_chunked:
-            self._left = 0
-        elif (length := _length(head)) is not None:
-            self._left = length
-            self.is_over = self.is_over or not length
+    def __init__(self, *, is_over: bool) -> None:
+        self.is_over = is_over
 
+    @abstractmethod
     def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         """Return the body bytes in ``data[start:end]``, and the new position.
 
         Raises:
             MalformedAnswerError: The framing is invalid.
         """
+
+    @abstractmethod
+    def ended_by_the_connection(self) -> bool:
+        """Report whether the body is complete if the connection ends now."""
+
+
+def body_decoder(head: ResponseHead) -> BodyDecoder:
+    """Return the decoder for the body of a response.
+
+    Raises:
+        MalformedAnswerError: The end of the body is undefined or ambiguous.
+    """
+    is_bodyless = head.status in _BODYLESS
+    if _is_chunked(head):
+        return _ChunkedBody(is_over=is_bodyless)
+    length = _length(head)
+    return _PlainBody(length, is_over=is_bodyless or length == 0)
+
+
+class _PlainBody(BodyDecoder):
+    """A body of known length, or one that ends with the connection."""
+
+    def __init__(self, length: int | None, *, is_over: bool) -> None:
+        super().__init__(is_over=is_over)
+        self._left = length
+
+    def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         if self.is_over:
             return b"", start
-        if self._is_chunked:
-            return self._take_chunks(data, start, end)
         stop = end if self._left is None else min(end, start + self._left)
         if self._left is not None:
             self._left -= stop - start
             self.is_over = not self._left
         return bytes(memoryview(data)[start:stop]), stop
 
-    def _take_chunks(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
+    def ended_by_the_connection(self) -> bool:
+        return self.is_over or self._left is None
+
+
+class _ChunkedBody(BodyDecoder):
+    """A body in chunks, each preceded by its size."""
+
+    def __init__(self, *, is_over: bool) -> None:
+        super().__init__(is_over=is_over)
+        self._left = 0  # bytes until the next frame
+        self._frame = _FIRST_SIZE
+        self._in_trailer = False
+
+    def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         pieces: list[bytes | bytearray] = []
-        left = self._left or 0
+        left = self._left
         while start < end and not self.is_over:
             if left < end - start and (
                 left or (self._frame is _NEXT_SIZE and not self._in_trailer)
@@ -161,8 +192,7 @@ class Body:
         return b"".join(pieces), start
 
     def ended_by_the_connection(self) -> bool:
-        """Report whether the body is complete if the connection ends now."""
-        return self.is_over or self._left is None
+        return self.is_over
 
     def _take_framing(self, data: bytearray, start: int, end: int) -> tuple[int, int] | None:
         """Parse a chunk size or a trailer line; return the new position and the size.
@@ -193,25 +223,25 @@ class Body:
         """Skip a trailer line; an empty one ends the body."""
         at = data.find(b"\n", start, end)
         if (end if at < 0 else at) - start > _LONGEST_TRAILER_LINE:
-            raise MalformedAnswerError("a line behind its body is too long")
+            raise MalformedAnswerError("a line after its body is too long")
         if at < 0:
             return None
         if at == start or data[at - 1] != 0x0D:
-            raise MalformedAnswerError("a line behind its body does not end as lines do")
+            raise MalformedAnswerError("a line after its body does not end with CRLF")
         self.is_over = at == start + 1
         return at + 1
 
 
-def _is_chunked(head: Head) -> bool:
+def _is_chunked(head: ResponseHead) -> bool:
     codings = ", ".join(_all(head, "Transfer-Encoding")).lower()
     if codings not in ("", "chunked"):
         raise MalformedAnswerError(
-            f"its transfer encoding is {codings[:60]!r}, which nobody asked for"
+            f"its transfer encoding is {codings[:60]!r}, which was not requested"
         )
     return bool(codings)
 
 
-def _length(head: Head) -> int | None:
+def _length(head: ResponseHead) -> int | None:
     """Return the declared length of the body, if any. Equal duplicates are allowed."""
     told = set(_all(head, "Content-Length"))
     if not told:
@@ -219,11 +249,11 @@ def _length(head: Head) -> int | None:
     length = told.pop()
     if told or not _LENGTH.fullmatch(length):
         shown = " and ".join(sorted({length, *told}))
-        raise MalformedAnswerError(f"its length is said to be {shown[:60]!r}")
+        raise MalformedAnswerError(f"its Content-Length is {shown[:60]!r}")
     return int(length)
 
 
-def _all(head: Head, name: str) -> list[str]:
+def _all(head: ResponseHead, name: str) -> list[str]:
     """Return all values of a header, in one line or several."""
     lines = (value for key, value in head.headers.items() if key.lower() == name.lower())
     return [value.strip() for line in lines for value in line.split(",")]

@@ -14,9 +14,16 @@ from collections.abc import Callable, Iterable
 from typing import cast
 from urllib.parse import SplitResult, urlsplit
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.errors import TransportError
 from kinform.transport._connection_errors import CONNECTION_ERRORS, lost, not_connected
-from kinform.transport._http_body import Body, Head, MalformedAnswerError, read_head
+from kinform.transport._http_body import (
+    BodyDecoder,
+    MalformedAnswerError,
+    ResponseHead,
+    body_decoder,
+    read_head,
+)
 from kinform.transport._pacing import Pacing
 from kinform.transport._sockets import CONNECT_TIMEOUT, connected_socket
 from kinform.transport._tls_line import TlsLine
@@ -26,6 +33,8 @@ from kinform.transport._tls_line import TlsLine
 _BUFFER = (512 + 16) * 1024
 # Above this size of unread data, reading from the server pauses.
 _HIGH_WATER = 1 << 20
+# A global is one lookup, an enum member two; these are used for every event.
+_MORE, _STOP = Demand.MORE, Demand.STOP
 
 
 class HttpStream(asyncio.BufferedProtocol):
@@ -45,14 +54,14 @@ class HttpStream(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._pacing: Pacing | None = None
         self._is_paused = False
-        self._head: Head | None = None
-        self._body: Body | None = None
+        self._head: ResponseHead | None = None
+        self._body: BodyDecoder | None = None
         self.error: BaseException | None = None
         self._is_over = False
         self._reader: asyncio.Future[None] | None = None
-        self._into: Callable[[bytes], bool] | None = None
-        self._is_enough = False
-        self._refusal: BaseException | None = None
+        self._consumer: Callable[[bytes], Demand] | None = None
+        self._demand = _MORE
+        self._consumer_error: BaseException | None = None
 
     # -- the connection's side ---------------------------------------------------------------
 
@@ -127,28 +136,28 @@ class HttpStream(asyncio.BufferedProtocol):
         elif self._body.ended_by_the_connection():
             self._end()
         else:
-            self._fail(
-                ConnectionResetError("the body broke off before its end; the connection was cut")
-            )
+            self._fail(ConnectionResetError("the body is incomplete; the connection was lost"))
 
     def _digest_head(self, end: int) -> int:
         head, start = read_head(self._data, end)
         if head is not None:
-            self._body = Body(head)
+            self._body = body_decoder(head)
             self._head = head
             self._wake()
         return start
 
     def _put(self, piece: bytes) -> None:
-        if self._into is None or self._reader is None or self._reader.done():
+        if self._consumer is None or self._reader is None or self._reader.done():
             self._keep(piece)
             return
         try:
-            self._is_enough = self._into(piece)
+            self._demand = self._consumer(piece)
         except BaseException as error:  # raised to the reader
-            self._refusal = error
-        if self._is_enough or self._refusal is not None:
+            self._consumer_error = error
             self._wake()
+        else:
+            if self._demand is _STOP:
+                self._wake()
 
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)
@@ -189,7 +198,7 @@ class HttpStream(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._transport.write(data)
 
-    async def head(self) -> Head:
+    async def head(self) -> ResponseHead:
         """Wait for status and headers. Raises the error that ended the stream."""
         while self._head is None:
             if self.error is not None:
@@ -212,34 +221,34 @@ class HttpStream(asyncio.BufferedProtocol):
             await self._reader
         return self._waiting()
 
-    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        """Call ``into`` with the body data directly when it is received.
+    async def read_into(self, consumer: Callable[[bytes], Demand]) -> ReadOutcome:
+        """Call ``consumer`` with the body data directly when it is received.
 
-        This avoids waking a task, which would take another iteration of the loop. Returns true when
-        ``into`` does, and false at the end of the body.
+        This avoids waking a task, which would take another iteration of the loop. Returns when the
+        consumer answers ``STOP``, or at the end of the body.
 
-        Raises any exception of ``into``, or the error that ended the stream.
+        Raises any exception of the consumer, or the error that ended the stream.
         """
         while True:
             if self._pieces:
-                if into(self._waiting()):
-                    return True
+                if consumer(self._waiting()) is _STOP:
+                    return ReadOutcome.STOPPED
                 continue
             if self.error is not None:
                 raise self.error
             if self._is_over:
-                return False
-            self._into, self._is_enough, self._refusal = into, False, None
+                return ReadOutcome.ENDED
+            self._consumer, self._demand, self._consumer_error = consumer, _MORE, None
             self._reader = self._loop.create_future()
             try:
                 await self._reader
             finally:
-                self._into = None
-            refusal, self._refusal = self._refusal, None
-            if refusal is not None:
-                raise refusal
-            if self._is_enough:
-                return True
+                self._consumer = None
+            error, self._consumer_error = self._consumer_error, None
+            if error is not None:
+                raise error
+            if self._demand is _STOP:
+                return ReadOutcome.STOPPED
 
     def _waiting(self) -> bytes:
         pieces, self._pieces = self._pieces, []
@@ -253,7 +262,7 @@ class HttpStream(asyncio.BufferedProtocol):
         """Close the connection; a reader gets an error. Idempotent."""
         if self.error is None and (self._pieces or not self._is_over):
             # Also if the body is complete: discarded data must not look like a normal end.
-            self.error = ConnectionAbortedError("closed while it was being read")
+            self.error = ConnectionAbortedError("closed while being read")
         self._pieces.clear()
         self._wake()
         self._drop()
@@ -272,7 +281,7 @@ async def open_stream(
     context: ssl.SSLContext | None,
     server_hostname: str | None,
     latency: float = 0.0,
-) -> tuple[HttpStream, Head]:
+) -> tuple[HttpStream, ResponseHead]:
     """Connect, send a GET request, and return once the head of the response has arrived.
 
     ``latency`` is how long data may wait in the socket to be read with later data.

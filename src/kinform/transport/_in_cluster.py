@@ -42,7 +42,7 @@ def in_cluster_config(
     host = environment["KUBERNETES_SERVICE_HOST"]
     authority: Path | None = Path(folder) / "ca.crt"
     if authority is not None and not authority.is_file():
-        logger.warning("%s is not there; the system's certificate authorities count", authority)
+        logger.warning("%s does not exist; using the system's certificate authorities", authority)
         authority = None
     return ClusterConfig(
         server=f"https://{f'[{host}]' if ':' in host else host}"

@@ -43,7 +43,7 @@ def load_kubeconfig(
         paths = (Path(path),) if path is not None else default_paths(environment)
     except TypeError as error:
         raise ConfigError(
-            f"a kubeconfig is found by its path, and a {type(path).__name__} is none"
+            f"the path of a kubeconfig must be text or a Path, not a {type(path).__name__}"
         ) from error
     tops = [top for top in map(load_section, paths) if top is not None]
     if not tops:

@@ -57,7 +57,7 @@ def impersonation_of(user: Section | None) -> Impersonation | None:
     if not (name or uid or groups or extra):
         return None
     if not name:
-        raise user.error("as-uid, as-groups and as-user-extra need 'as': whom to act as")
+        raise user.error("as-uid, as-groups and as-user-extra need 'as', the user to act as")
     try:
         return Impersonation(user=name, uid=uid, groups=groups, extra=extra)
     except ConfigError as error:

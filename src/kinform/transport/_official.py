@@ -46,7 +46,9 @@ def official_config(source: object) -> ClusterConfig:
             "kubernetes.config.load_kube_config()"
         )
     if getattr(configuration, "access_token", None):
-        raise _refused("access_token", "nobody sends it; set api_key['authorization']")
+        raise _refused(
+            "access_token", "the official client does not send it; set api_key['authorization']"
+        )
     headers = _default_headers(client)
     return ClusterConfig(
         server=configuration.host,
@@ -133,7 +135,7 @@ def _check_environment(host: str) -> None:
     if choose_proxy(host, proxy_url=None, environment=os.environ) is not None:
         raise _refused(
             "proxy",
-            f"it goes without one, but the environment has one for {urlsplit(host).hostname}; "
+            f"it has none, but the environment has one for {urlsplit(host).hostname}; "
             "add that host to NO_PROXY, or set proxy",
         )
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.errors import ResponseTooLargeError, StateError, TransportError
 from kinform.transport._gzip import decoder_for
 
@@ -26,8 +27,8 @@ class ResponseBody(ABC):
         self._action = action
         self._deadline = deadline
         self._body_taken = False
-        self._poured: AsyncGenerator[bytes] | None = None
-        self._is_broken_off = False
+        self._piece_iterator: AsyncGenerator[bytes] | None = None
+        self._is_interrupted = False
 
     @property
     @abstractmethod
@@ -44,10 +45,10 @@ class ResponseBody(ABC):
 
     async def close(self) -> None:
         self._end()
-        if self._poured is not None:
+        if self._piece_iterator is not None:
             # Another task may be reading; its read has ended already.
             with suppress(RuntimeError):
-                await self._poured.aclose()
+                await self._piece_iterator.aclose()
 
     async def read(self, limit: int | None = None) -> bytes:
         declared = self.headers.get("Content-Length", "")
@@ -76,20 +77,20 @@ class ResponseBody(ABC):
     def chunks(self) -> AsyncGenerator[bytes]:
         return self._pieces(self._arriving if self._deadline is None else self._arriving_in_time)
 
-    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        if self._poured is None:
-            self._poured = self.chunks()
-        if self._is_broken_off:
-            raise TransportError(f"{self._action}: its reading was broken off before")
+    async def read_into(self, consumer: Callable[[bytes], Demand]) -> ReadOutcome:
+        if self._piece_iterator is None:
+            self._piece_iterator = self.chunks()
+        if self._is_interrupted:
+            raise TransportError(f"{self._action}: an earlier read of the body was interrupted")
         try:
-            async for piece in self._poured:
-                if into(piece):
-                    return True
+            async for piece in self._piece_iterator:
+                if consumer(piece) is Demand.STOP:
+                    return ReadOutcome.STOPPED
         except BaseException:
-            self._is_broken_off = True  # later data does not continue the body
-            await self._poured.aclose()
+            self._is_interrupted = True  # later data does not continue the body
+            await self._piece_iterator.aclose()
             raise
-        return False
+        return ReadOutcome.ENDED
 
     async def _pieces(self, arriving: Callable[[], Awaitable[bytes]]) -> AsyncGenerator[bytes]:
         if self._body_taken:

@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.errors import StateError
 from kinform.transport._connection_errors import CONNECTION_ERRORS
-from kinform.transport._http_body import Head, MalformedAnswerError
+from kinform.transport._http_body import MalformedAnswerError, ResponseHead
 from kinform.transport._http_stream import HttpStream, broken
 from kinform.transport._response_body import READ_ONCE, ResponseBody
 
@@ -19,7 +20,7 @@ class StreamResponse(ResponseBody):
     def __init__(
         self,
         stream: HttpStream,
-        head: Head,
+        head: ResponseHead,
         *,
         action: str,
         deadline: float | None,
@@ -33,8 +34,8 @@ class StreamResponse(ResponseBody):
         self._head = head
         # Without an encoding and a deadline, data is passed on directly when it is received.
         encoding = head.headers.get("Content-Encoding", "identity")
-        self._comes_as_it_is = encoding == "identity" and deadline is None
-        self._is_pouring = False
+        self._is_direct = encoding == "identity" and deadline is None
+        self._is_read_directly = False
 
     @property
     def status(self) -> int:
@@ -58,23 +59,23 @@ class StreamResponse(ResponseBody):
             )
         self._stream.close_from_anywhere()
 
-    async def read_into(self, into: Callable[[bytes], bool]) -> bool:
-        if self._poured is not None or not self._comes_as_it_is:
-            return await super().read_into(into)
-        if self._body_taken and not self._is_pouring:
+    async def read_into(self, consumer: Callable[[bytes], Demand]) -> ReadOutcome:
+        if self._piece_iterator is not None or not self._is_direct:
+            return await super().read_into(consumer)
+        if self._body_taken and not self._is_read_directly:
             raise StateError(READ_ONCE)
-        self._body_taken = self._is_pouring = True
-        goes_on = False
+        self._body_taken = self._is_read_directly = True
+        outcome = ReadOutcome.ENDED
         try:
-            goes_on = await self._stream.read_into(into)
+            outcome = await self._stream.read_into(consumer)
         except (MalformedAnswerError, *CONNECTION_ERRORS) as error:
             if error is not self._stream.error:
-                raise  # raised by ``into``
+                raise  # raised by the consumer
             raise broken(error, action=self._action) from error
         finally:
-            if not goes_on:
+            if outcome is ReadOutcome.ENDED:  # also after an exception
                 self._end()
-        return goes_on
+        return outcome
 
     async def _arriving(self) -> bytes:
         try:

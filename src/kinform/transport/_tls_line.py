@@ -41,10 +41,8 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_hostname=server_hostname
         )
-        # The methods that ``SSLObject`` wraps, because there are several calls per event.
-        bare: Any = getattr(self._tls, "_sslobj", self._tls)
-        self._decrypt: Callable[[int, memoryview], int] = bare.read
-        self._pending: Callable[[], int] = bare.pending
+        # With a buffer, it returns the number of bytes read, which the type stubs omit.
+        self._decrypt: Callable[[int, memoryview], int] = cast(Any, self._tls.read)
         self._view = memoryview(bytearray(_ENCRYPTED))
         self._below: asyncio.Transport | None = None
         self._shaken: asyncio.Future[None] = self._loop.create_future()
@@ -112,17 +110,20 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
         """Decrypt the received data and pass it on."""
         space, filled = self._above.get_buffer(-1), 0
         size = len(space)
-        read, incoming = self._decrypt, self._incoming
+        tls, read, incoming = self._tls, self._decrypt, self._incoming
+        # A read that does not fill the buffer leaves nothing decrypted behind.
+        may_be_pending = True
         try:
             # Checking for data first avoids an exception from OpenSSL, which would cost as much as
             # the read.
-            while not self._is_paused and (incoming.pending or self._pending()):
+            while not self._is_paused and (incoming.pending or (may_be_pending and tls.pending())):
                 count = read(size - filled, space[filled:])
                 filled += count
                 if not count:
                     self.abort()
                     break
-                if filled == size:
+                may_be_pending = filled == size
+                if may_be_pending:
                     self._above.buffer_updated(filled)
                     space, filled = self._above.get_buffer(-1), 0
                     size = len(space)

@@ -59,7 +59,8 @@ def test_no_name_of_the_async_one_is_missing(name: str, source: ListWatch[Unstru
         "ListWatch": lambda: source,
     }
 
-    assert _public(getattr(informers, name)) <= _public(made[name]())
+    # Reflectors call open_watch on the loop; blocking code has watch().
+    assert _public(getattr(informers, name)) - {"open_watch"} <= _public(made[name]())
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,9 @@ def test_a_length_of_two_gigabytes_is_refused_at_once_and_holds_nothing() -> Non
         (
             put(1, "ADDED") + put(2, put(1, envelope("v1", "Nonsense", b""))),
             "ADDED",
-            "what it is made of is not known",
+            "its schema is not known",
         ),
-        (put(1, "ADDED") + put(2, put(1, envelope("", "", b""))), "ADDED", "does not say its kind"),
+        (put(1, "ADDED") + put(2, put(1, envelope("", "", b""))), "ADDED", "has no valid kind"),
         (
             put(1, "ADDED") + put(2, put(1, envelope("v1", "ConfigMap", config_map("a")[:-2]))),
             "ADDED",
@@ -211,10 +211,10 @@ async def test_a_bad_item_of_a_list_does_not_hide_the_others() -> None:
     ("answer", "complaint"),
     [
         (body("a"), "a ConfigMap, not a list"),
-        (envelope("v1", "NonsenseList", b""), "what it is made of is not known"),
+        (envelope("v1", "NonsenseList", b""), "its schema is not known"),
         (envelope("v1", "ConfigMapList", b"\x12\x05"), "does not decode as a list"),
         (b"{}", "not protobuf of Kubernetes"),
-        (envelope("", "", b""), "a thing of no kind, not a list"),
+        (envelope("", "", b""), "a document without a kind, not a list"),
     ],
 )
 def test_what_is_no_list_is_told(answer: bytes, complaint: str) -> None:

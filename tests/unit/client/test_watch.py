@@ -9,6 +9,7 @@ import weakref
 
 import pytest
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.api import GVK, GVR, ListOptions
 from kinform.client import Client, EventType, Frame, Watch
 from kinform.errors import (
@@ -24,7 +25,7 @@ from kinform.errors import (
 from kinform.objects import Unstructured
 from tests.support.answers import event, json_answer, pod, status, text_answer, watch_answer
 from tests.support.memory_transport import MemoryTransport
-from tests.support.pouring import all_poured, next_poured
+from tests.support.reading import read_all, read_next
 from tests.support.scripted_server import (
     LAST_CHUNK,
     WATCH_HEAD,
@@ -163,7 +164,7 @@ async def test_batches_give_errors_as_data(memory: MemoryTransport, client: Clie
     lines = event("ADDED", pod("a")) + b"rubbish\n" + event("ERROR", status(410, "Expired"))
     memory.on(PATH, watch_answer(lines))
     async with client.watch(PODS) as watch:
-        (batch,) = await all_poured(watch.read_into)
+        (batch,) = await read_all(watch.read_into)
     assert [frame.type for frame in batch] == ["ADDED", "ERROR", "ERROR"]
     assert [type(frame.error) for frame in batch] == [type(None), DecodeError, ExpiredError]
     assert batch[1].payload == b"rubbish"
@@ -194,7 +195,7 @@ async def test_a_watch_outside_async_with_says_how_to_use_it(
     with pytest.raises(StateError, match="async with"):
         await anext(watch)
     with pytest.raises(StateError, match="async with"):
-        await watch.read_into(lambda frames: True)
+        await watch.read_into(lambda frames: Demand.STOP)
 
 
 async def test_trying_too_early_does_not_spoil_the_watch(
@@ -237,52 +238,55 @@ async def test_a_refused_watch_raises_before_it_is_entered(
             pytest.fail("it was refused")
 
 
-# -- poured ----------------------------------------------------------------------------------
+# -- read_into -------------------------------------------------------------------------------
 
 
 def names_in(frames: list[Frame] | None) -> list[str]:
     return [frame.record.head.name for frame in frames or () if frame.record]
 
 
-async def test_each_chunk_pours_its_frames_and_the_rest_is_for_who_comes_next(
+async def test_read_into_delivers_each_chunk_and_continues_after_stop(
     memory: MemoryTransport, client: Client
 ) -> None:
     lines = {name: event("ADDED", pod(name)) for name in "abc"}
     memory.on(PATH, watch_answer(lines["a"] + lines["b"], lines["c"][:20], lines["c"][20:]))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.read_into)) == ["a", "b"]
-        assert [names_in(frames) for frames in await all_poured(watch.read_into)] == [["c"]]
-        assert await all_poured(watch.read_into) == []
+        assert names_in(await read_next(watch.read_into)) == ["a", "b"]
+        assert [names_in(frames) for frames in await read_all(watch.read_into)] == [["c"]]
+        assert await read_all(watch.read_into) == []
 
 
-@pytest.mark.parametrize("enough", [False, True])
-async def test_a_last_line_without_its_end_pours_once(
-    memory: MemoryTransport, client: Client, enough: bool
+@pytest.mark.parametrize(
+    ("demand", "outcome"),
+    [(Demand.MORE, ReadOutcome.ENDED), (Demand.STOP, ReadOutcome.STOPPED)],
+)
+async def test_last_line_without_line_end_is_delivered_once(
+    memory: MemoryTransport, client: Client, demand: Demand, outcome: ReadOutcome
 ) -> None:
     memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b")).rstrip()))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.read_into)) == ["a"]
+        assert names_in(await read_next(watch.read_into)) == ["a"]
         got: list[str] = []
 
-        def take(frames: list[Frame]) -> bool:
+        def take(frames: list[Frame]) -> Demand:
             got.extend(names_in(frames))
-            return enough
+            return demand
 
-        assert await watch.read_into(take) is enough
+        assert await watch.read_into(take) is outcome
         assert got == ["b"]
-        assert await all_poured(watch.read_into) == []
+        assert await read_all(watch.read_into) == []
         assert await names(watch) == []
 
 
-async def test_an_end_inside_a_line_is_an_error_for_who_pours(
+async def test_read_into_raises_at_an_end_inside_a_line(
     memory: MemoryTransport, client: Client
 ) -> None:
     memory.on(PATH, watch_answer(event("ADDED", pod("a")), event("ADDED", pod("b"))[:-10]))
     got: list[str] = []
 
-    def take(frames: list[Frame]) -> bool:
+    def take(frames: list[Frame]) -> Demand:
         got.extend(names_in(frames))
-        return False
+        return Demand.MORE
 
     async with client.watch(PODS) as watch:
         with pytest.raises(WatchError, match="ended inside an event"):
@@ -291,13 +295,13 @@ async def test_an_end_inside_a_line_is_an_error_for_who_pours(
 
 
 @pytest.mark.parametrize("rest", [b"", b"\n"])
-async def test_a_watch_of_metadata_pours_metadata_whatever_the_server_sends(
+async def test_metadata_watch_delivers_metadata_of_whole_objects(
     memory: MemoryTransport, client: Client, rest: bytes
 ) -> None:
     whole = [event("ADDED", pod(name, spec={"nodeName": "n"})) for name in "ab"]
     memory.on(PATH, watch_answer(whole[0], whole[1].rstrip() + rest))
     async with client.metadata.watch(PODS) as watch:
-        batches = await all_poured(watch.read_into)
+        batches = await read_all(watch.read_into)
     records = [frame.record for frames in batches for frame in frames]
     assert [record.head.name for record in records if record] == ["a", "b"]
     assert [record.gvk.kind for record in records if record] == ["PartialObjectMetadata"] * 2
@@ -309,7 +313,7 @@ async def test_what_who_takes_the_frames_raises_is_raised(
 ) -> None:
     memory.on(PATH, watch_answer(event("ADDED", pod("a"))))
 
-    def refuse(frames: list[Frame]) -> bool:
+    def refuse(frames: list[Frame]) -> Demand:
         raise LookupError("not this one")
 
     async with client.watch(PODS) as watch:
@@ -317,51 +321,49 @@ async def test_what_who_takes_the_frames_raises_is_raised(
             await watch.read_into(refuse)
 
 
-async def test_iterating_goes_on_after_what_has_poured_and_gives_none_of_it_again(
-    memory: MemoryTransport, client: Client
-) -> None:
+async def test_iteration_continues_after_read_into(memory: MemoryTransport, client: Client) -> None:
     memory.on(PATH, watch_answer(*[event("ADDED", pod(name)) for name in "abcd"]))
     async with client.watch(PODS) as watch:
-        assert names_in(await next_poured(watch.read_into)) == ["a"]
+        assert names_in(await read_next(watch.read_into)) == ["a"]
         assert (await anext(watch)).object.name == "b"
-        assert names_in(await next_poured(watch.read_into)) == ["c"]
+        assert names_in(await read_next(watch.read_into)) == ["c"]
         assert await names(watch) == ["d"]
         assert await names(watch) == []
 
 
-async def test_frames_pour_where_they_arrive_over_a_connection(
+async def test_frames_reach_the_consumer_in_the_callback(
     server: ScriptedServer, http_client: Client
 ) -> None:
-    """Each of them is sent when the one before has poured, and nobody was woken in between."""
+    """Each is sent when the one before was consumed, and no task was woken in between."""
     told = [asyncio.Event() for _ in range(3)]
     lines = [chunk(event("ADDED", pod(name))) for name in "abc"]
     server.script(WATCH_HEAD, told[0], lines[0], told[1], lines[1], told[2], lines[2], LAST_CHUNK)
     got: list[str] = []
     tasks: list[object] = []
 
-    def take(frames: list[Frame]) -> bool:
+    def take(frames: list[Frame]) -> Demand:
         got.extend(names_in(frames))
         tasks.append(asyncio.current_task())
         if len(got) < 3:
             told[len(got)].set()
-        return False
+        return Demand.MORE
 
     async with http_client.watch(PODS) as watch:
         task = asyncio.create_task(watch.read_into(take))
         await asyncio.sleep(0)
         told[0].set()
-        assert await asyncio.wait_for(task, 5) is False
+        assert await asyncio.wait_for(task, 5) is ReadOutcome.ENDED
     assert got == ["a", "b", "c"]
     assert tasks == [None] * 3
 
 
-async def test_a_line_that_is_too_long_ends_who_pours_and_drops_the_connection(
+async def test_line_over_the_limit_raises_and_closes_the_connection(
     server: ScriptedServer,
 ) -> None:
     server.script(WATCH_HEAD, *[chunk(b"x" * 1000)] * 20, Hold())
     async with Client(server.config, max_body_size=10_000) as client, client.watch(PODS) as watch:
         with pytest.raises(WatchError, match="longer than 10000 bytes"):
-            await all_poured(watch.read_into)
+            await read_all(watch.read_into)
         await asyncio.wait_for(server.received[0].dropped.wait(), 5)
 
 

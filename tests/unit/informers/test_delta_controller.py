@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kinform._runtime import Demand
 from kinform.client import EventType, Frame
 from kinform.errors import AlreadyStartedError, DecodeError
 from kinform.informers import (
@@ -201,9 +202,9 @@ async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
     source, taking = HeldSource("a"), WatchEventApplier()
     controller = DeltaController(config(source, taking))
     async with running(controller):
-        batches = await source.awaited()
+        stream = await source.awaited()
         for rv, name in enumerate("bcd", start=11):
-            assert not batches.give(added(name, str(rv)))
+            assert stream.give(added(name, str(rv))) is Demand.MORE
             assert taking.lines[-1] == f"ADDED default/{name}"
             assert len(controller.queue) == 0
             assert controller.last_sync_resource_version == str(rv)
@@ -213,8 +214,10 @@ async def test_what_does_not_wait_is_done_where_the_batch_arrives() -> None:
 async def test_several_states_of_one_object_in_a_batch_are_told_one_after_the_other() -> None:
     source, taking = HeldSource("a"), WatchEventApplier()
     async with running(DeltaController(config(source, taking))):
-        batches = await source.awaited()
-        assert not batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
+        stream = await source.awaited()
+        assert (
+            stream.give(modified("a", "11"), modified("a", "12"), added("b", "13")) is Demand.MORE
+        )
     assert taking.kinds[1:] == [DeltasKind.CHANGES] * 2
     assert taking.lines[1:] == ["UPDATED default/a", "UPDATED default/a", "ADDED default/b"]
 
@@ -224,9 +227,9 @@ async def test_a_queue_that_has_keys_of_its_own_has_them_for_lists_and_events_al
     queue: DeltaFIFO[Unstructured] = DeltaFIFO(key_func=lambda obj: f"pod:{obj.name}")
     unreadable = DecodeError("no object", key="default/c", resource_version="14")
     async with running(DeltaController(config(source, taking, queue=queue))):
-        batches = await source.awaited()
-        batches.give(added("b", "11"), modified("a", "12"), deleted("a", "13"))
-        batches.give(Frame(EventType.DELETED, error=unreadable))
+        stream = await source.awaited()
+        stream.give(added("b", "11"), modified("a", "12"), deleted("a", "13"))
+        stream.give(Frame(EventType.DELETED, error=unreadable))
     assert taking.lines == [
         "REPLACED pod:a",
         "ADDED pod:b",
@@ -241,8 +244,8 @@ async def test_a_bookmark_is_processed_before_the_next_batch_is_read() -> None:
     bookmark = Frame(EventType.BOOKMARK, record_of(pod("", rv="12")))
     controller = DeltaController(config(source, taking))
     async with running(controller):
-        batches = await source.awaited()
-        assert batches.give(added("b", "11"), bookmark)
+        stream = await source.awaited()
+        assert stream.give(added("b", "11"), bookmark) is Demand.STOP
         await source.awaited()
         assert len(controller.queue) == 0
     assert taking.kinds == [DeltasKind.REPLACE, DeltasKind.CHANGES, DeltasKind.BOOKMARK]
@@ -252,12 +255,14 @@ async def test_what_has_to_be_waited_for_is_before_anything_else_is_processed_or
     source, slow = HeldSource("a"), Slow()
     controller = DeltaController(config(source, slow))
     async with running(controller):
-        batches = await source.awaited()
-        assert batches.give(modified("a", "11"), modified("a", "12"), added("b", "13"))
+        stream = await source.awaited()
+        assert (
+            stream.give(modified("a", "11"), modified("a", "12"), added("b", "13")) is Demand.STOP
+        )
         for _ in range(10):
             await asyncio.sleep(0)
         assert slow.steps == ["begin default/a@11"]
-        assert not batches.is_awaited
+        assert not stream.is_awaited
         slow.gate.set()
         await source.awaited()
     assert slow.steps == [
@@ -280,8 +285,8 @@ async def test_a_resync_does_not_overtake_what_is_waited_for() -> None:
 
     controller = DeltaController(config(source, process, full_resync_period=10.0))
     async with running(controller):
-        batches = await source.awaited()
-        assert batches.give(added("b", "11"))
+        stream = await source.awaited()
+        assert stream.give(added("b", "11")) is Demand.STOP
         await asyncio.sleep(35)
         assert (slow.steps, synced) == (["begin default/b@11"], [])
         slow.gate.set()
@@ -304,9 +309,9 @@ async def test_a_batch_that_arrives_in_a_resync_waits_for_its_end() -> None:
         steps.append(f"end {deltas.kind}")
 
     async with running(DeltaController(config(source, process, full_resync_period=10.0))):
-        batches = await source.awaited()
+        stream = await source.awaited()
         await asyncio.sleep(11)
-        assert batches.give(added("b", "11"))
+        assert stream.give(added("b", "11")) is Demand.STOP
         await asyncio.sleep(1)
         assert steps[2:] == ["begin RESYNC"]
         gate.set()
@@ -317,8 +322,8 @@ async def test_a_batch_that_arrives_in_a_resync_waits_for_its_end() -> None:
 async def test_what_nobody_waits_for_any_more_is_closed_at_the_end() -> None:
     source, slow = HeldSource("a"), Slow()
     async with running(DeltaController(config(source, slow))) as task:
-        batches = await source.awaited()
-        assert batches.give(added("b", "11"))
+        stream = await source.awaited()
+        assert stream.give(added("b", "11")) is Demand.STOP
         task.cancel()  # before anybody could begin to wait
     assert task.cancelled()
     (owed,) = slow.owed
@@ -328,8 +333,8 @@ async def test_what_nobody_waits_for_any_more_is_closed_at_the_end() -> None:
 async def test_what_is_being_waited_for_at_the_end_is_cancelled() -> None:
     source, slow = HeldSource("a"), Slow()
     async with running(DeltaController(config(source, slow))) as task:
-        batches = await source.awaited()
-        batches.give(added("b", "11"))
+        stream = await source.awaited()
+        stream.give(added("b", "11"))
         await asyncio.sleep(0.01)
         task.cancel()
     assert task.cancelled()
@@ -358,8 +363,8 @@ async def test_what_the_function_raises_where_a_batch_arrives_ends_the_controlle
 
     controller = DeltaController(config(source, process))
     async with running(controller) as task:
-        batches = await source.awaited()
-        assert batches.give(added("b", "11"))
+        stream = await source.awaited()
+        assert stream.give(added("b", "11")) is Demand.STOP
         with pytest.raises(type(error)) as caught:
             await asyncio.wait_for(asyncio.shield(task), 5)
     assert caught.value is error

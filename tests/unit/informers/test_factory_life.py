@@ -120,7 +120,7 @@ async def test_a_shutdown_leaves_nothing_and_nothing_starts_after_it(client: Cli
 
 
 async def test_all_who_shut_down_at_once_wait_until_it_is_done(
-    factory: DynamicSharedInformerFactory,
+    client: Client, factory: DynamicSharedInformerFactory
 ) -> None:
     maps = factory.for_resource(MAPS).informer
     slow = Latch("slow")
@@ -134,7 +134,7 @@ async def test_all_who_shut_down_at_once_wait_until_it_is_done(
             await asyncio.sleep(0.01)
 
     maps.add_event_handler(on_add=on_add)
-    await factory.client.create(Unstructured(config_map("a")))
+    await client.create(Unstructured(config_map("a")))
     factory.start()
     await slow
 

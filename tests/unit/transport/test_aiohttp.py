@@ -213,9 +213,9 @@ async def test_a_watch_of_many_gzip_members_flows_event_by_event(
 @pytest.mark.parametrize(
     ("body", "encoding", "complaint"),
     [
-        (gzip.compress(b"x" * 99)[:-3], "gzip", "the gzip body broke off before its end"),
+        (gzip.compress(b"x" * 99)[:-3], "gzip", "the gzip body is incomplete"),
         (b"<html>", "gzip", "the body is not valid gzip"),
-        (b"x", "br", "the body is encoded as 'br', which nobody asked for"),
+        (b"x", "br", "the body is encoded as 'br', which was not requested"),
     ],
 )
 async def test_a_body_that_is_not_what_it_claims_is_an_error(

@@ -270,7 +270,7 @@ async def test_closing_wakes_a_blocked_reader_with_an_error(
     await reading.wait()
     await (response if what == "response" else transport).close()
     async with asyncio.timeout(1):
-        with pytest.raises(TransportError, match="closed while it was being read"):
+        with pytest.raises(TransportError, match="closed while being read"):
             await reader
 
 

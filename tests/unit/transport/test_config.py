@@ -130,7 +130,7 @@ def test_without_an_authority_the_systems_count(
 ) -> None:
     (pod / "ca.crt").unlink()
     assert ClusterConfig.in_cluster(folder=pod).certificate_authority is None
-    assert "ca.crt is not there" in caplog.text
+    assert "ca.crt does not exist" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"])

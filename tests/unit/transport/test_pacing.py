@@ -1,4 +1,4 @@
-"""A list that pours in is read in large pieces, everything else at once."""
+"""A streamed list is read in large pieces, everything else at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _low_water(connection: socket.socket) -> int:
     return connection.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
 
-async def test_a_list_that_pours_in_is_waited_for_but_not_for_long(
+async def test_streamed_list_waits_for_more_but_not_long(
     connection: socket.socket,
 ) -> None:
     pacing = Pacing(connection)

@@ -19,6 +19,7 @@ from typing import Any
 from kinform._runtime import wake
 from kinform.informers.dispatch._begun import Begun
 from kinform.informers.dispatch._mailbox import Item, Mailbox
+from kinform.informers.dispatch._task_switch import TaskSwitch, task_switch_for
 
 _log = logging.getLogger("kinform.dispatch")
 
@@ -183,9 +184,9 @@ class TaskRunner(Runner):
     instead of one. If a handler cancels its own task, the next change starts another one.
 
     While the task waits, ``run_inline`` runs the handler in the context of that task, up to the
-    first await that blocks. Most handlers never block, which saves one iteration of the loop (4 %
+    first await that blocks. Most handlers never block, which saves one iteration of the loop (5 %
     of the CPU of an event, benchmarks/bench_beside.py). Otherwise the handler continues in the
-    task.
+    task. On loops that do not support this, the task is woken.
     """
 
     def __init__(
@@ -197,6 +198,7 @@ class TaskRunner(Runner):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._context: Context | None = None
+        self._switch: TaskSwitch | None = None
         self._more: asyncio.Future[None] | None = None
         self._is_telling_here = False
         self._begun: Begun | None = None
@@ -224,12 +226,14 @@ class TaskRunner(Runner):
         assert self._loop is not None
         if self._loop.get_task_factory() is None:
             self._context = copy_context()
-            self._task = self._loop.create_task(self._run(), name=self._name, context=self._context)
+            task = self._loop.create_task(self._run(), name=self._name, context=self._context)
+            self._switch = task_switch_for(self._loop, task)
         else:
             # A custom task factory may not accept a context; then there is no inline delivery.
-            self._context = None
-            self._task = self._loop.create_task(self._run(), name=self._name)
-        self._task.add_done_callback(self._done)
+            task = self._loop.create_task(self._run(), name=self._name)
+            self._context = self._switch = None
+        self._task = task
+        task.add_done_callback(self._done)
 
     async def _run(self) -> None:
         assert self._loop is not None
@@ -265,25 +269,26 @@ class TaskRunner(Runner):
         if self._is_telling_here:
             return  # called by a handler that runs inline; the loop below looks for more items
         more = self._more
-        loop, task, context = self._loop, self._task, self._context
+        loop, task, context, switch = self._loop, self._task, self._context, self._switch
         if (
             more is None
             or more.done()
             or loop is None
             or task is None
             or context is None
+            or switch is None
             or asyncio.current_task() is not None
         ):
             if self._mailbox:
                 self.nudge()
             return
-        asyncio.tasks._enter_task(loop, task)
+        switch.enter(loop, task)
         self._is_telling_here = True
         try:
             context.run(self._tell_here)
         finally:
             self._is_telling_here = False
-            asyncio.tasks._leave_task(loop, task)
+            switch.leave(loop, task)
         if (self._begun is not None or self._mailbox) and not more.done():
             more.set_result(None)
 

@@ -20,7 +20,7 @@ from kinform.informers.reflector._server_contact import ServerContact
 from kinform.informers.reflector._silence_limit import SilenceLimit
 from kinform.informers.reflector._state import Phase, ReflectorState, SyncMode
 from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
-from kinform.informers.sources import ListWatch
+from kinform.informers.sources import Source
 from kinform.metrics import Metrics
 from kinform.objects import Handle
 
@@ -39,7 +39,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
     """The parts of a reflector. They last as long as it does."""
 
     name: str
-    source: ListWatch[T]
+    source: Source[T]
     target: ReflectorTarget[T]
     admission: Admission[T]
     options: ReflectorOptions
@@ -80,7 +80,6 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
             allow_watch_bookmarks=True, timeout_seconds=min(int(lifetime), 1 << 31)
         )
         watch = OpenWatch(
-            self.source.watch(options),
             what=self.name,
             resource_version=options.resource_version,
             lifetime=lifetime + _GRACE,
@@ -88,7 +87,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
             reachability=self.contact.reachability,
         )
         await self.contact.admit()
-        await watch.open()
+        await watch.open(self.source, options)
         self.state.watch_opened(starts_with_list=options.send_initial_events is True)
         self.contact.answered()
         self.metrics.watch_opened(self.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from kinform._runtime import Demand
 from kinform.api import compare_resource_versions
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
@@ -45,12 +46,13 @@ class WatchEventApplier(Generic[T]):
         # Deltas of the current batch that the target has not received yet.
         self._deltas: list[Delta[T]] = []
 
-    def take(self, batch: list[Frame], watch: OpenWatch) -> bool:
-        """Apply a batch and record its versions; return whether the target needs no pause.
+    def take(self, batch: list[Frame], watch: OpenWatch) -> Demand:
+        """Apply a batch, record its versions, and return the answer of the target.
 
         Events before a failing one are applied, because they are not sent again.
         """
         state, admission = self._state, self._admission
+        state.received(watch.heard_at)
         before = state.resource_version
         try:
             for frame in batch:
@@ -77,9 +79,9 @@ class WatchEventApplier(Generic[T]):
             self._flush()
             watch.progressed |= state.resource_version != before
             raise
-        need_not_wait = self._flush()
+        demand = self._flush()
         watch.progressed |= state.resource_version != before
-        return need_not_wait
+        return demand
 
     def _is_expected(self, record: Record) -> bool:
         is_expected = self._admission.is_expected(record)
@@ -105,8 +107,8 @@ class WatchEventApplier(Generic[T]):
         else:
             self._deltas.append(Delta(_DELTA_TYPES[kind], obj, key))
 
-    def _flush(self) -> bool:
-        """Pass the collected deltas to the store; return whether it needs no pause."""
+    def _flush(self) -> Demand:
+        """Pass the collected deltas to the store and return its answer."""
         deltas, self._deltas = self._deltas, []
         try:
             return self._target.put(deltas)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from typing import Any
 
-from kinform.client import Frame, Reachability
+from kinform._runtime import Demand, ReadOutcome
+from kinform.api import ListOptions
+from kinform.client import BatchConsumer, Frame, Reachability
 from kinform.errors import WatchSilenceError
 from kinform.informers.reflector._idle_timeout import IdleTimeout
 from kinform.informers.reflector._silence_limit import MEANINGFUL_SILENCE, SilenceLimit
-from kinform.informers.sources import Batches
+from kinform.informers.sources import Source, WatchStream
 
 logger = logging.getLogger("kinform.reflector")
 
@@ -29,7 +30,6 @@ class OpenWatch:
 
     def __init__(
         self,
-        stream: AbstractAsyncContextManager[Batches],
         *,
         what: str,
         resource_version: str,
@@ -38,9 +38,9 @@ class OpenWatch:
         reachability: Reachability,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._stream = stream
         self._what = what
-        self._batches: Batches | None = None
+        self._stream: WatchStream | None = None
+        self._consumer: BatchConsumer | None = None
         self._left_over: list[Frame] = []
         self._lifetime = lifetime
         self._ends_at = math.inf
@@ -57,20 +57,20 @@ class OpenWatch:
         self.events = 0
         self.progressed = False
 
-    async def open(self) -> None:
-        """Open the stream and return when it is established.
+    async def open(self, source: Source[Any], options: ListOptions) -> None:
+        """Open a stream of the source and return when it is established.
 
         Raises:
             WatchSilenceError: The server did not respond within the lifetime of the watch.
         """
         try:
             async with asyncio.timeout(self._lifetime) as patience:
-                self._batches = await self._stream.__aenter__()
+                self._stream = await source.open_watch(options)
         except TimeoutError as error:
             if not patience.expired():
                 raise  # a TimeoutError of the source itself
             raise WatchSilenceError(
-                f"{self._what}: the server did not respond; reconnecting"
+                f"{self._what}: the server did not answer the request for a watch in time"
             ) from error
         self._opened_at = self._watching_since = self.heard_at = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
@@ -101,11 +101,12 @@ class OpenWatch:
         self._bookmark_at = now
 
     async def read_into(
-        self, into: Callable[[list[Frame]], bool], longest_silence: float | None = None
-    ) -> bool:
-        """Call ``into`` with each batch as it arrives, until it returns true.
+        self, consumer: BatchConsumer, longest_silence: float | None = None
+    ) -> ReadOutcome:
+        """Call ``consumer`` with each batch as it arrives, until it answers ``STOP``.
 
-        Returns false when the server closed the stream. Exceptions of ``into`` propagate.
+        ``ReadOutcome.ENDED`` means that the server closed the stream. Exceptions of the consumer
+        propagate.
 
         Raises:
             WatchSilenceError: Nothing was received for ``longest_silence`` seconds (by default, for
@@ -114,29 +115,31 @@ class OpenWatch:
         self.heard_at = self._loop.time()
         if self._left_over:
             batch, self._left_over = self._left_over, []
-            if into(batch):
-                return True
-        assert self._batches is not None
+            if consumer(batch) is Demand.STOP:
+                return ReadOutcome.STOPPED
+        assert self._stream is not None
         self._longest_silence = longest_silence
-
-        def heard(batch: list[Frame]) -> bool:
-            now = self._loop.time()
-            if now >= self._ends_at:
-                raise self._silence()  # a source that is always ready never lets the timer run
-            if longest_silence is None:
-                self._learn(now)
-            self.heard_at = now
-            return into(batch)
-
+        self._consumer = consumer
         if self._deadline() <= self.heard_at:
             raise self._silence()
         try:
             with self._idle_timeout.set():
-                return await self._batches.read_into(heard)
+                return await self._stream.read_into(self._receive)
         except TimeoutError as error:
             if not self._idle_timeout.is_late:
                 raise  # a TimeoutError of the consumer
             raise self._silence() from error
+
+    def _receive(self, batch: list[Frame]) -> Demand:
+        """Note that data was received, and pass it on."""
+        now = self._loop.time()
+        if now >= self._ends_at:
+            raise self._silence()  # a source that is always ready never lets the timer run
+        if self._longest_silence is None:
+            self._learn(now)
+        self.heard_at = now
+        assert self._consumer is not None
+        return self._consumer(batch)
 
     def _learn(self, now: float) -> None:
         """Learn the usual time between events from a received batch."""
@@ -150,14 +153,14 @@ class OpenWatch:
 
     def _silence(self) -> WatchSilenceError:
         if self._is_doubted:
-            why = "another connection to the same server was dead"
+            why = "another connection to the same server was lost"
         elif self._deadline() < self._ends_at:
             why = "no data was received in time"
             if self._longest_silence is None:
                 self._silence_limit.exceeded()
         else:
             why = "the server did not end the watch in time"
-        return WatchSilenceError(f"{self._what}: {why}; reconnecting")
+        return WatchSilenceError(f"{self._what}: {why}; closing it")
 
     def _deadline(self) -> float:
         """Return the loop time by which data must be received."""
@@ -180,10 +183,10 @@ class OpenWatch:
 
     async def close(self) -> None:
         self._reachability.remove_stream(self)
-        if self._batches is not None:
-            self._batches = None
+        stream, self._stream = self._stream, None
+        if stream is not None:
             self._idle_timeout.stop()
             try:
-                await self._stream.__aexit__(None, None, None)
+                await stream.close()
             except Exception:  # the watch is over in any case
                 logger.debug("%s: closing the watch failed", self._what, exc_info=True)

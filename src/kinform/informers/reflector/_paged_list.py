@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from kinform.api import ListOptions
 from kinform.errors import DecodeError, ExpiredError, TruncatedResponseError
 from kinform.informers.reflector._list_builder import ListBuilder
-from kinform.informers.sources import ListWatch
+from kinform.informers.sources import Source
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -50,7 +50,7 @@ class PagedList(Generic[T]):
         """Whether to resume with ``fetch`` instead of starting another list."""
         return self.pages > 0 or self.was_cut
 
-    async def fetch(self, source: ListWatch[T], *, on_page: Callable[[], object]) -> None:
+    async def fetch(self, source: Source[T], *, on_page: Callable[[], object]) -> None:
         """Fetch the missing pages; ``on_page`` is called after each.
 
         Raises:

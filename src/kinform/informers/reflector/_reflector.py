@@ -38,7 +38,7 @@ from kinform.informers.reflector._target import (
 )
 from kinform.informers.reflector._verdicts import Pause
 from kinform.informers.reflector._watch_step import WatchStep
-from kinform.informers.sources import ListWatch
+from kinform.informers.sources import Source
 from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.objects import Handle
 
@@ -114,7 +114,7 @@ class Reflector(Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch[T],
+        source: Source[T],
         store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T],
         *,
         name: str = "",
@@ -130,7 +130,7 @@ class Reflector(Generic[T]):
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
         given: object = source
-        if not isinstance(given, ListWatch):
+        if not isinstance(given, Source):
             raise ConfigError(
                 f"a reflector reads a ListWatch, not a {type(given).__name__}; "
                 "ListWatch.for_resource(client, ...) and ListWatch(list, watch) make one"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Generic, TypeVar
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.client import Frame
 from kinform.errors import IncompleteStreamError
 from kinform.informers.reflector._list_builder import ListBuilder
@@ -44,7 +45,7 @@ class StreamedList(Generic[T]):
         while self._version is None:
             silence = _NEXT_SILENCE if watch.events else _FIRST_SILENCE
             left = self._deadline - self._state.clock()
-            if not await watch.read_into(self._take, min(silence, left)):
+            if await watch.read_into(self._take, min(silence, left)) is ReadOutcome.ENDED:
                 raise IncompleteStreamError(
                     f"{name}: the streamed list ended after {watch.events} events, "
                     "before it was complete"
@@ -52,8 +53,8 @@ class StreamedList(Generic[T]):
         watch.begin(self._version)
         return self._version
 
-    def _take(self, batch: list[Frame]) -> bool:
-        """Return whether to stop reading: the list is complete, or another limit applies."""
+    def _take(self, batch: list[Frame]) -> Demand:
+        """Add a batch. ``STOP``: the list is complete, or another time limit applies from now."""
         watch, state = self._watch, self._state
         is_first = not watch.events
         state.contact_at = state.clock()
@@ -63,4 +64,6 @@ class StreamedList(Generic[T]):
         if self.builder.is_late and self._deadline == math.inf:
             # Changes arrive already, so all objects were received and only the bookmark is due.
             self._deadline = state.clock() + _NEXT_SILENCE
-        return is_first or self._version is not None or self._deadline < math.inf
+        if is_first or self._version is not None or self._deadline < math.inf:
+            return Demand.STOP
+        return Demand.MORE

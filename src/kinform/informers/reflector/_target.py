@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from kinform._runtime import Demand
 from kinform.errors import CacheError, ConfigError
 from kinform.informers._changes import DeletedObject
 from kinform.informers.queue import Delta, DeltaFIFO, DeltaType
@@ -34,12 +35,12 @@ class ReflectorTarget(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def put(self, deltas: list[Delta[T]]) -> bool:
+    def put(self, deltas: list[Delta[T]]) -> Demand:
         """Apply the changes of one batch of the watch, keyed by ``namespace/name``.
 
         Returns:
-            Whether the next batch may follow immediately; otherwise ``wait_for_capacity`` is
-            awaited.
+            ``Demand.MORE`` if the next batch may follow immediately; after ``Demand.STOP``,
+            ``wait_for_capacity`` is awaited first.
         """
 
     @abstractmethod
@@ -95,13 +96,13 @@ class PlainStoreTarget(ReflectorTarget[T]):
     def __init__(self, store: PlainStore[T]) -> None:
         self.store = store
 
-    def put(self, deltas: list[Delta[T]]) -> bool:
+    def put(self, deltas: list[Delta[T]]) -> Demand:
         for delta in deltas:
             try:
                 self._put_one(delta)
             except Exception as error:  # the store may be user code
                 raise CacheError(f"the store failed on {delta.key!r}: {error}") from error
-        return True
+        return Demand.MORE
 
     def _put_one(self, delta: Delta[T]) -> None:
         if isinstance(delta.object, DeletedObject):
@@ -143,9 +144,9 @@ class QueueTarget(ReflectorTarget[T]):
     def __init__(self, queue: DeltaFIFO[T]) -> None:
         self._queue = queue
 
-    def put(self, deltas: list[Delta[T]]) -> bool:
+    def put(self, deltas: list[Delta[T]]) -> Demand:
         self._queue.put_all(deltas)
-        return False
+        return Demand.STOP
 
     def replace(self, objects: dict[str, T], resource_version: str) -> None:
         self._queue.replace_keyed(objects, resource_version)

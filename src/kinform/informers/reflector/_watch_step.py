@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import Generic, TypeVar
 
+from kinform._runtime import ReadOutcome
 from kinform.api import ListOptions
-from kinform.client import Frame
 from kinform.errors import VeryShortWatchError
 from kinform.informers.reflector._context import VERY_SHORT, ReflectorContext
 from kinform.informers.reflector._event_applier import WatchEventApplier
@@ -54,7 +54,7 @@ class WatchStep(Generic[T]):
             await self._resume(phase)  # an earlier watch has continued from it
         try:
             async with SideTask(partial(self._resume_soon, phase) if phase.resume_from else None):
-                while await self._take_from(watch):
+                while await self._take_from(watch) is ReadOutcome.STOPPED:
                     await self._target.wait_for_capacity()
         finally:
             phase.progressed = watch.progressed or watch.watched_for >= VERY_SHORT
@@ -76,15 +76,10 @@ class WatchStep(Generic[T]):
         self._context.resume()
         await self._target.wait_for_capacity()
 
-    async def _take_from(self, watch: OpenWatch) -> bool:
-        """Apply events until the target needs a pause; return false when the watch has ended."""
-
-        def take(batch: list[Frame]) -> bool:
-            self._state.received(watch.heard_at)
-            return not self._applier.take(batch, watch)
-
+    async def _take_from(self, watch: OpenWatch) -> ReadOutcome:
+        """Apply events until the target needs a pause, or the watch has ended."""
         try:
-            return await watch.read_into(take)
+            return await watch.read_into(partial(self._applier.take, watch=watch))
         except TargetFailedError:
             raise
         except Exception:

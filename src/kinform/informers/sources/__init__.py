@@ -1,8 +1,14 @@
 """Sources: list and watch a resource through a client or through any two callables."""
 
-from __future__ import annotations
+from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, SourceCallable
+from kinform.informers.sources._source import Batches, Source, TweakListOptions, WatchStream
 
-from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, TweakListOptions
-from kinform.informers.sources._watch_shapes import Batches
-
-__all__ = ["Batches", "ForResourceOptions", "ListWatch", "TweakListOptions"]
+__all__ = [
+    "Batches",
+    "ForResourceOptions",
+    "ListWatch",
+    "Source",
+    "SourceCallable",
+    "TweakListOptions",
+    "WatchStream",
+]

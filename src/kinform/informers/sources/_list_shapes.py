@@ -111,14 +111,14 @@ def payload_of(item: object) -> bytes:
     if isinstance(item, Record):
         return item.payload
     if not isinstance(item, Mapping):
-        raise DecodeError(f"a {type(item).__name__}, where an object or a dict is wanted")
+        raise DecodeError(f"a {type(item).__name__}, where an object or a dict is expected")
     try:
         if isinstance(item, Handle):
             return item.to_bytes()
         return JSON.encode(item) if isinstance(item, dict) else Unstructured(item).to_bytes()
     except EncodeError as error:
         key = _key_of(item)
-        raise DecodeError(f"object {key!r} has no place on the wire: {error}", key=key) from error
+        raise DecodeError(f"object {key!r} cannot be encoded: {error}", key=key) from error
 
 
 def _key_of(item: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from kinform._runtime import Latch, wake
 
@@ -162,11 +162,17 @@ class IteratorPump(Generic[T]):
             wake(reader)
 
 
+@runtime_checkable
+class _Closeable(Protocol):
+    """An iterator that can be closed, such as a generator."""
+
+    def close(self) -> object: ...
+
+
 def _close(iterable: object, name: str) -> None:
-    close = getattr(iterable, "close", None)
-    if not callable(close):
+    if not isinstance(iterable, _Closeable):
         return
     try:
-        close()
+        iterable.close()
     except Exception as error:  # foreign code whose result is no longer needed
         logger.debug("%s: closing it failed: %s", name, error)

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
-    Callable,
+    Awaitable,
     Iterable,
-    Iterator,
     Mapping,
 )
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    aclosing,
-    asynccontextmanager,
-    contextmanager,
-)
-from typing import Any, Self, cast
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from typing import Any, Protocol, cast, runtime_checkable
 
-from kinform.client import EventType, Frame, FrameDecoder, Undecodable, Watch, WatchEvent
-from kinform.errors import (
-    ApiError,
-    DecodeError,
-    KinformError,
-    SourceError,
-    TransportError,
-    WatchError,
+from kinform._runtime import Demand, ReadOutcome
+from kinform.client import (
+    BatchConsumer,
+    EventType,
+    Frame,
+    FrameDecoder,
+    Undecodable,
+    Watch,
+    WatchEvent,
 )
+from kinform.errors import ApiError, DecodeError, WatchError
+from kinform.informers.sources._foreign_errors import foreign_errors
 from kinform.informers.sources._list_shapes import payload_of, read_item
 from kinform.informers.sources._off_loop import IteratorPump
+from kinform.informers.sources._source import WatchStream
 from kinform.objects import JSON
 
 _ACCEPTED_STREAMS = (
@@ -44,67 +40,29 @@ _ACCEPTED_EVENTS = (
 _decode_line = FrameDecoder(JSON).decode
 
 
-@contextmanager
-def foreign_errors(what: str) -> Iterator[None]:
-    """Convert foreign exceptions to kinform errors.
+@runtime_checkable
+class _AsyncCloseable(Protocol):
+    """An async iterator that can be closed, such as an async generator."""
 
-    An ``OSError`` is a lost connection and is retried soon. Anything else may be a bug or a
-    refusal and is retried with a longer backoff.
-    """
-    try:
-        yield
-    except KinformError:
-        raise
-    except Exception as error:
-        kind = TransportError if isinstance(error, OSError) else SourceError
-        raise kind(f"{what}: {type(error).__name__}: {error}") from error
+    def aclose(self) -> Awaitable[object]: ...
 
 
-class Batches(ABC):
-    """An open stream of batches of frames, for ``read_into`` or for iteration."""
+async def open_stream(source: object, *, what: str) -> WatchStream:
+    """Open the result of a watch callable; the caller closes the stream.
 
-    @abstractmethod
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
-        """Call ``into`` with each batch as it arrives, until it returns true.
-
-        Returns false when the stream has ended; otherwise call again to read on.
-
-        Raises:
-            TransportError: The source raised a foreign exception, which is the cause.
-        """
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> list[Frame]:
-        came: list[list[Frame]] = []
-
-        def keep(batch: list[Frame]) -> bool:
-            came.append(batch)
-            return True
-
-        if not await self.read_into(keep):
-            raise StopAsyncIteration
-        return came[0]
-
-
-@asynccontextmanager
-async def open_batches(source: object, *, what: str) -> AsyncIterator[Batches]:
-    """Open ``source`` with ``async with``; leaving the block closes it.
-
-    Raises, on entering:
+    Raises:
         WatchError: ``source`` is not a source of events.
+        TransportError: Entering it raised a foreign exception, which is the cause.
     """
     async with AsyncExitStack() as stack:
         if isinstance(source, AbstractAsyncContextManager):
             with foreign_errors(what):
                 source = await stack.enter_async_context(source)
-        yield await _batches(source, stack, what)
+        batches = source if isinstance(source, Watch) else await _iterate(source, stack, what)
+        return _CallableStream(batches, stack.pop_all())
 
 
-async def _batches(source: object, stack: AsyncExitStack, what: str) -> Batches:
-    if isinstance(source, Watch):
-        return _Watched(source)
+async def _iterate(source: object, stack: AsyncExitStack, what: str) -> _IteratedBatches:
     if isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping):
         pump = IteratorPump(cast(Iterable[object], source), name=what)
         stack.push_async_callback(pump.close)
@@ -112,36 +70,40 @@ async def _batches(source: object, stack: AsyncExitStack, what: str) -> Batches:
     if isinstance(source, AsyncIterable):
         with foreign_errors(what):
             items = aiter(source)
-        # By name: an async generator that was never read must be closed too.
-        if hasattr(items, "aclose"):
+        # Also an async generator that was never read must be closed.
+        if isinstance(items, _AsyncCloseable):
             stack.push_async_callback(items.aclose)
-        return _Iterated(await stack.enter_async_context(aclosing(_framed(items, what))))
+        return _IteratedBatches(await stack.enter_async_context(aclosing(_framed(items, what))))
     raise WatchError(
         f"{what}: it returned a {type(source).__name__}; accepted are {_ACCEPTED_STREAMS}"
     )
 
 
-class _Watched(Batches):
-    """Batches of a server's watch."""
-
-    def __init__(self, watch: Watch[Any]) -> None:
-        self._watch = watch
-
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
-        return await self._watch.read_into(into)
-
-
-class _Iterated(Batches):
+class _IteratedBatches:
     """Batches of an async iterator."""
 
     def __init__(self, batches: AsyncIterator[list[Frame]]) -> None:
         self._batches = batches
 
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
         async for batch in self._batches:
-            if into(batch):
-                return True
-        return False
+            if consumer(batch) is Demand.STOP:
+                return ReadOutcome.STOPPED
+        return ReadOutcome.ENDED
+
+
+class _CallableStream:
+    """The open result of a watch callable, with everything that closing it must close."""
+
+    def __init__(self, batches: Watch[Any] | _IteratedBatches, stack: AsyncExitStack) -> None:
+        self._batches = batches
+        self._stack = stack
+
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
+        return await self._batches.read_into(consumer)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
 
 
 async def _framed(items: AsyncIterable[object], what: str) -> AsyncGenerator[list[Frame], None]:
@@ -164,10 +126,10 @@ def _frames_of(item: object) -> list[Frame]:
         return [_frame(item["type"], raw if isinstance(raw, Mapping) else item["object"])]
     if isinstance(item, tuple) and len(item) == 2:
         return [_frame(*item)]
-    misfit = DecodeError(
-        f"a {type(item).__name__}, where an event is wanted; accepted are {_ACCEPTED_EVENTS}"
+    unknown = DecodeError(
+        f"a {type(item).__name__}, where an event is expected; accepted are {_ACCEPTED_EVENTS}"
     )
-    return [Frame(EventType.ERROR, error=misfit)]
+    return [Frame(EventType.ERROR, error=unknown)]
 
 
 def _frame(type: object, obj: object) -> Frame:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kinform._checks import check_callable, expect
 from kinform.api import GVR
-from kinform.client import Client, Fields, Labels, suggest_resource
+from kinform.client import Fields, Labels, suggest_resource
 from kinform.errors import ConfigError, NoMatchError
 from kinform.informers._factory import InformerFactory
 from kinform.informers._informer_key import Namespaces, ResourceLike, as_gvr
@@ -60,7 +60,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         )
 
     def informer_for(
-        self, model: type[M], build: Callable[[Client, float], SharedIndexInformer[M]]
+        self, model: type[M], build: Callable[[Any, float], SharedIndexInformer[M]]
     ) -> SharedIndexInformer[M]:
         """Return the informer for a kind, building it with ``build`` at the first request.
 

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kinform._checks import expect_client
-from kinform.client import Client, Fields, Labels
+from kinform.client import Fields, Labels, Watcher
 from kinform.errors import InvalidNameError, NoMatchError
 from kinform.informers._informer_key import Namespaces, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.dispatch import HandlerFailure
-from kinform.informers.reflector._admission import Transform
-from kinform.informers.reflector._options import ReflectorOptions
-from kinform.informers.reflector._state import WatchFailure
-from kinform.informers.sources._listwatch import ListWatch, TweakListOptions
-from kinform.informers.store._index_functions import Indexers
+from kinform.informers.reflector import ReflectorOptions, Transform, WatchFailure
+from kinform.informers.sources import ListWatch, TweakListOptions
+from kinform.informers.store import Indexers
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import TypedObject
 
@@ -24,7 +22,7 @@ M = TypeVar("M", bound=TypedObject)
 
 def new_informer(
     model: type[M],
-    client: Client,
+    client: Watcher,
     *,
     namespace: Namespaces = None,
     labels: Labels = "",
@@ -69,7 +67,7 @@ def new_informer(
         SelectorError: A selector is invalid.
         ConfigError: ``client`` is not a client, or an option is invalid.
     """
-    expect_client(client, Client, receiver="new_informer")
+    expect_client(client, Watcher, receiver="new_informer")
     return SharedIndexInformer(
         [
             ListWatch.for_resource(

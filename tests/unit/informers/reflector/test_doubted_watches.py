@@ -43,7 +43,7 @@ async def test_a_quiet_watch_is_resumed_when_a_busy_one_of_its_client_was_dead()
     assert quiet.trace == ["list 0", "watch 10", "watch 10"]
     assert 13 + 15 <= quiet.gaps("watch")[0] < 13 + 15 + 0.1
     assert list(contents(store)) == ["p25"]
-    assert "another connection to the same server was dead" in str(failures[0].error)
+    assert "another connection to the same server was lost" in str(failures[0].error)
 
 
 @virtual_time

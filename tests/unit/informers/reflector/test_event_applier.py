@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kinform._runtime import Demand
 from kinform.client import EventType, Frame
 from kinform.client._framing import FrameDecoder
 from kinform.errors import ExpiredError, TransportError
@@ -241,8 +242,8 @@ def filling() -> StoreTarget[Unstructured]:
 class Heap(StoreTarget[Unstructured]):
     """Takes batches whole, and looks at nothing."""
 
-    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
-        return True
+    def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
+        return Demand.MORE
 
 
 @pytest.mark.parametrize("target", [filling(), Heap(Store(Unstructured))])
@@ -299,9 +300,9 @@ async def test_the_reflector_waits_for_room_before_it_reads_on() -> None:
     passing = iter(gates)
 
     class Full(StoreTarget[Unstructured]):
-        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+        def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
             super().put(deltas)
-            return False
+            return Demand.STOP
 
         async def wait_for_capacity(self) -> None:
             await next(passing).wait()
@@ -323,10 +324,10 @@ class Roomy(StoreTarget[Unstructured]):
         super().__init__(Store(Unstructured))
         self.steps: list[str] = []
 
-    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+    def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
         self.steps.extend(f"add {delta.object.name}" for delta in deltas)
         super().put(deltas)
-        return False
+        return Demand.STOP
 
     async def wait_for_capacity(self) -> None:
         await asyncio.sleep(0)
@@ -336,11 +337,11 @@ class Roomy(StoreTarget[Unstructured]):
 class Settling(Roomy):
     """Takes batches whole, and has settled then, or not, as the test says."""
 
-    def __init__(self, *answers: bool) -> None:
+    def __init__(self, *answers: Demand) -> None:
         super().__init__()
         self._answers = iter(answers)
 
-    def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+    def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
         self.steps.append(" ".join(f"{delta.type} {delta.key}" for delta in deltas))
         return next(self._answers)
 
@@ -350,8 +351,8 @@ async def test_a_target_that_has_not_settled_is_waited_for_after_each_batch() ->
     source, store = HeldSource("first"), Roomy()
     async with reflecting(source, store):
         for rv, name in enumerate("ab", start=11):
-            batches = await source.awaited()
-            assert batches.give(added(name, str(rv)))
+            stream = await source.awaited()
+            assert stream.give(added(name, str(rv))) is Demand.STOP
         await source.awaited()
     assert store.steps == [
         "wait_for_capacity",
@@ -364,13 +365,13 @@ async def test_a_target_that_has_not_settled_is_waited_for_after_each_batch() ->
 
 @virtual_time
 async def test_a_target_that_has_settled_is_not_waited_for() -> None:
-    source, store = HeldSource("first"), Settling(True, False, True)
+    source, store = HeldSource("first"), Settling(Demand.MORE, Demand.STOP, Demand.MORE)
     async with reflecting(source, store):
-        batches = await source.awaited()
-        assert not batches.give(added("a", "11"))
-        assert batches.give(added("b", "12"))
+        stream = await source.awaited()
+        assert stream.give(added("a", "11")) is Demand.MORE
+        assert stream.give(added("b", "12")) is Demand.STOP
         await source.awaited()
-        assert not batches.give(added("c", "13"))
+        assert stream.give(added("c", "13")) is Demand.MORE
     assert store.steps == [
         "wait_for_capacity",
         "ADDED default/a",
@@ -386,9 +387,9 @@ async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmar
     told: list[str] = []
 
     class Whole(StoreTarget[Unstructured]):
-        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+        def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
             told.append(", ".join(f"{delta.type} {delta.key}" for delta in deltas))
-            return True
+            return Demand.MORE
 
         def bookmark(self, resource_version: str) -> None:
             told.append(f"bookmark {resource_version}")
@@ -398,8 +399,8 @@ async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmar
 
     source = HeldSource("first")
     async with reflecting(source, Whole(Store(Unstructured))):
-        batches = await source.awaited()
-        batches.give(
+        stream = await source.awaited()
+        stream.give(
             frame("ADDED", pod("a", rv="11")),
             frame("MODIFIED", pod("first", rv="12")),
             frame("DELETED", pod("a", rv="13")),
@@ -421,15 +422,15 @@ async def test_a_batch_goes_to_the_target_in_one_go_and_what_is_before_a_bookmar
 async def test_a_target_that_never_wants_to_hold_it_back_is_never_waited_for() -> None:
     source, store = HeldSource("first"), Store(Unstructured)
     async with reflecting(source, store):
-        batches = await source.awaited()
+        stream = await source.awaited()
         for rv, name in enumerate("abc", start=11):
-            assert not batches.give(added(name, str(rv)))
+            assert stream.give(added(name, str(rv))) is Demand.MORE
             assert contents(store)[name] == str(rv)
 
 
 @pytest.mark.parametrize(
     ("store", "told"),
-    [(Roomy(), "add a"), (Settling(True), "ADDED default/a")],
+    [(Roomy(), "add a"), (Settling(Demand.MORE), "ADDED default/a")],
     ids=["one by one", "in one go"],
 )
 @virtual_time
@@ -439,8 +440,8 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
     source = HeldSource("first")
     gone = Frame(EventType.ERROR, error=ExpiredError("too old", code=410, reason="Expired"))
     async with reflecting(source, store) as reflector:
-        batches = await source.awaited()
-        batches.give(added("a", "11"), gone)
+        stream = await source.awaited()
+        stream.give(added("a", "11"), gone)
         await source.awaited()
         assert source.opened == 2
         assert reflector.status().relists == {"expired": 1}
@@ -450,13 +451,13 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
 @virtual_time
 async def test_a_target_can_end_its_reflector_where_a_batch_arrives() -> None:
     class Broken(Roomy):
-        def put(self, deltas: list[Delta[Unstructured]]) -> bool:
+        def put(self, deltas: list[Delta[Unstructured]]) -> Demand:
             raise TargetFailedError from ValueError("no more")
 
     source, store = HeldSource("first"), Broken()
     task = asyncio.create_task(Reflector(source, store).run())
-    batches = await source.awaited()
-    batches.give(added("a", "11"))
+    stream = await source.awaited()
+    stream.give(added("a", "11"))
     with pytest.raises(ValueError, match="no more"):
         await task
     assert source.opened == 1

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from kinform.client import EventType, Frame, Reachability
+from kinform._runtime import Demand, ReadOutcome
+from kinform.api import ListOptions
+from kinform.client import BatchConsumer, EventType, Frame, Reachability
 from kinform.errors import TransportError, WatchSilenceError
+from kinform.informers import ListWatch
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._silence_limit import SilenceLimit
-from kinform.informers.sources._watch_shapes import Batches
+from kinform.objects import Unstructured
 from kinform.testing import virtual_time
 from tests.support.changes import record
-from tests.support.pouring import all_poured, next_poured
+from tests.support.reading import read_all, read_next
 
 FRAME = Frame(EventType.ADDED, record("a"))
 STAY = 1e6
 
 
-class Stream(Batches):
-    """Waits, and then gives a frame, for each of its ``pauses``."""
+class Stream(ListWatch[Unstructured]):
+    """A source whose only stream waits, and then gives a frame, for each of its ``pauses``."""
 
     def __init__(
         self,
@@ -33,49 +35,49 @@ class Stream(Batches):
         opens_after: float = 0.0,
         refusal: Exception | None = None,
     ) -> None:
+        super().__init__(lambda options: (), lambda options: ())
         self._pauses = deque(pauses)
         self._error = error
         self._opens_after = opens_after
         self._refusal = refusal
-        self.closed = 0
+        self.opened = self.closed = 0
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Batches]:
-        try:
-            await asyncio.sleep(self._opens_after)
-            if self._refusal is not None:
-                raise self._refusal
-            yield self
-        finally:
-            self.closed += 1
-            if self._error is not None:
-                raise self._error
+    async def open_watch(self, options: ListOptions) -> Stream:
+        await asyncio.sleep(self._opens_after)
+        if self._refusal is not None:
+            raise self._refusal
+        self.opened += 1
+        return self
 
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def close(self) -> None:
+        self.closed += 1
+        if self._error is not None:
+            raise self._error
+
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
         while self._pauses:
             await asyncio.sleep(self._pauses.popleft())
-            if into([FRAME]):
-                return True
-        return False
+            if consumer([FRAME]) is Demand.STOP:
+                return ReadOutcome.STOPPED
+        return ReadOutcome.ENDED
 
 
 async def opened(
     stream: Stream, *, lifetime: float = 330.0, limit: SilenceLimit | None = None
 ) -> OpenWatch:
     watch = OpenWatch(
-        stream.opened(),
         what="pods",
         resource_version="7",
         lifetime=lifetime,
         silence_limit=limit or SilenceLimit(),
         reachability=Reachability(),
     )
-    await watch.open()
+    await watch.open(stream, ListOptions(resource_version="7"))
     return watch
 
 
 async def next_batch(watch: OpenWatch, longest_silence: float | None = None) -> list[Frame] | None:
-    return await next_poured(partial(watch.read_into, longest_silence=longest_silence))
+    return await read_next(partial(watch.read_into, longest_silence=longest_silence))
 
 
 @virtual_time
@@ -91,7 +93,7 @@ async def test_batches_come_as_they_come_and_none_when_the_server_ends_it() -> N
 @virtual_time
 async def test_one_wait_takes_all_the_batches_that_it_is_not_told_to_stop_at() -> None:
     watch = await opened(Stream(1, 2, 3))
-    assert await all_poured(watch.read_into) == [[FRAME], [FRAME], [FRAME]]
+    assert await read_all(watch.read_into) == [[FRAME], [FRAME], [FRAME]]
     assert watch.age == pytest.approx(6)
     await watch.close()
 
@@ -105,7 +107,7 @@ async def test_one_wait_takes_all_the_batches_that_it_is_not_told_to_stop_at() -
 async def test_what_who_takes_it_raises_is_raised_and_no_silence(error: Exception) -> None:
     watch = await opened(Stream(1, STAY))
 
-    def refuse(batch: list[Frame]) -> bool:
+    def refuse(batch: list[Frame]) -> Demand:
         raise error
 
     with pytest.raises(type(error), match="not this"):
@@ -128,8 +130,8 @@ async def test_what_was_given_back_and_what_follows_come_in_one_wait() -> None:
     watch = await opened(Stream(1))
     other = Frame(EventType.DELETED, record("b"))
     watch.give_back([other])
-    assert await all_poured(watch.read_into) == [[other], [FRAME]]
-    assert await all_poured(watch.read_into) == []
+    assert await read_all(watch.read_into) == [[other], [FRAME]]
+    assert await read_all(watch.read_into) == []
     await watch.close()
 
 
@@ -148,9 +150,9 @@ async def test_each_batch_begins_the_silence_anew_within_one_wait_too() -> None:
     watch = await opened(Stream(29, 29, 29, STAY))
     heard: list[float] = []
 
-    def hear(batch: list[Frame]) -> bool:
+    def hear(batch: list[Frame]) -> Demand:
         heard.append(watch.age)
-        return False
+        return Demand.MORE
 
     with pytest.raises(WatchSilenceError, match="no data was received in time"):
         await watch.read_into(hear, 30)
@@ -183,10 +185,10 @@ async def test_a_server_that_does_not_end_a_watch_in_time_is_taken_for_dead() ->
 async def test_a_source_that_never_opens_a_watch_is_taken_for_dead_when_it_would_be_over() -> None:
     started = asyncio.get_running_loop().time()
     stream = Stream(opens_after=STAY)
-    with pytest.raises(WatchSilenceError, match="pods: the server did not respond"):
+    with pytest.raises(WatchSilenceError, match="pods: the server did not answer"):
         await opened(stream, lifetime=330)
     assert asyncio.get_running_loop().time() - started == pytest.approx(330)
-    assert stream.closed == 1
+    assert stream.opened == 0
 
 
 @virtual_time
@@ -217,9 +219,9 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
     limit = SilenceLimit()
     watch = await opened(Stream(10, 20, STAY), limit=limit)
 
-    def hear(batch: list[Frame]) -> bool:
+    def hear(batch: list[Frame]) -> Demand:
         watch.heard_bookmark()
-        return False
+        return Demand.MORE
 
     with pytest.raises(WatchSilenceError, match="no data was received in time"):
         await watch.read_into(hear)
@@ -232,7 +234,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
 async def test_batches_do_not_put_off_the_end_of_a_watch() -> None:
     watch = await opened(Stream(*[50] * 20), lifetime=330)
     with pytest.raises(WatchSilenceError, match="did not end the watch"):
-        await all_poured(watch.read_into)
+        await read_all(watch.read_into)
     assert watch.age == pytest.approx(330)
     await watch.close()
 
@@ -276,7 +278,6 @@ async def test_closing_is_done_once_and_never_fails() -> None:
 async def test_what_never_opened_needs_no_closing() -> None:
     stream = Stream()
     watch = OpenWatch(
-        stream.opened(),
         what="pods",
         resource_version="",
         lifetime=1,
@@ -287,18 +288,19 @@ async def test_what_never_opened_needs_no_closing() -> None:
     assert stream.closed == 0
 
 
-class _AlwaysReady(Batches):
-    """Never lets anybody else have a turn on the loop."""
+class _AlwaysReady(Stream):
+    """Never lets another task run."""
 
     def __init__(self, passes: Callable[[], None]) -> None:
+        super().__init__()
         self._passes = passes
 
-    async def read_into(self, into: Callable[[list[Frame]], bool]) -> bool:
+    async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
         for _ in range(1000):
             self._passes()
-            if into([FRAME]):
-                return True
-        return False
+            if consumer([FRAME]) is Demand.STOP:
+                return ReadOutcome.STOPPED
+        return ReadOutcome.ENDED
 
 
 async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
@@ -311,21 +313,9 @@ async def test_a_source_that_is_always_ready_does_not_outlive_its_watch(
         nonlocal now
         now += 1
 
-    @asynccontextmanager
-    async def always_ready() -> AsyncIterator[Batches]:
-        yield _AlwaysReady(pass_a_second)
-
-    watch = OpenWatch(
-        always_ready(),
-        what="pods",
-        resource_version="7",
-        lifetime=100,
-        silence_limit=SilenceLimit(),
-        reachability=Reachability(),
-    )
-    await watch.open()
+    watch = await opened(_AlwaysReady(pass_a_second), lifetime=100)
     monkeypatch.setattr(loop, "time", lambda: now)
     with pytest.raises(WatchSilenceError, match="did not end the watch"):
-        await all_poured(watch.read_into)
+        await read_all(watch.read_into)
     monkeypatch.undo()
     await watch.close()

@@ -40,7 +40,7 @@ from tests.support.answers import (
 )
 from tests.support.memory_transport import MemoryTransport
 from tests.support.objects import record_of
-from tests.support.pouring import all_poured, next_poured
+from tests.support.reading import read_all, read_next
 
 PODS = GVR("", "v1", "pods")
 PATH = "/api/v1/pods"
@@ -87,7 +87,7 @@ async def page_of(source: ListWatch[Unstructured]) -> ObjectList[Unstructured]:
 
 async def frames_of(source: ListWatch[Any]) -> list[Frame]:
     async with source.watch(ListOptions()) as batches:
-        return [frame for batch in await all_poured(batches.read_into) for frame in batch]
+        return [frame for batch in await read_all(batches.read_into) for frame in batch]
 
 
 def told(frames: list[Frame]) -> list[str]:
@@ -327,7 +327,7 @@ async def test_an_event_may_have_any_of_these_shapes(one: Any) -> None:
 async def test_a_batch_stays_together_and_an_empty_one_is_none() -> None:
     source = sending([("ADDED", pod("a")), ("MODIFIED", pod("b"))], [], ("DELETED", pod("c")))
     async with source.watch(ListOptions()) as batches:
-        found = [told(batch) for batch in await all_poured(batches.read_into)]
+        found = [told(batch) for batch in await read_all(batches.read_into)]
     assert found == [["ADDED default/a", "MODIFIED default/b"], ["DELETED default/c"]]
 
 
@@ -405,7 +405,7 @@ async def test_leaving_closes_an_async_generator() -> None:
             steps.append("closed")
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await next_poured(batches.read_into)
+        await read_next(batches.read_into)
     assert steps == ["closed"]
 
 
@@ -488,12 +488,12 @@ async def test_a_watch_that_blocks_is_read_in_a_thread() -> None:
     found: list[str] = []
     async with watching(watch).watch(ListOptions()) as batches:
         for name in "abc":
-            waiting = asyncio.ensure_future(next_poured(batches.read_into))
+            waiting = asyncio.ensure_future(read_next(batches.read_into))
             await asyncio.sleep(0)
             coming.put(("ADDED", pod(name)))
             found += told(await waiting or [])
         coming.put(None)
-        assert await all_poured(batches.read_into) == []
+        assert await read_all(batches.read_into) == []
     assert found == ["ADDED default/a", "ADDED default/b", "ADDED default/c"]
 
 
@@ -517,7 +517,7 @@ async def test_leaving_closes_a_generator_in_its_thread() -> None:
             closed.set()
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await next_poured(batches.read_into)
+        await read_next(batches.read_into)
     assert closed.is_set()
     assert "watch of pods" not in {thread.name for thread in threading.enumerate()}
 
@@ -537,7 +537,7 @@ async def test_leaving_closes_an_iterator_that_waits() -> None:
         def __next__(self) -> Any:
             self.loop.call_soon_threadsafe(self.reading.set)
             self.closing.wait()
-            raise OSError("closed while it was being read")
+            raise OSError("closed while being read")
 
         def close(self) -> None:
             self.closing.set()
@@ -562,7 +562,7 @@ async def test_an_iterator_that_cannot_be_stopped_is_left_behind_with_a_word(
         go_on.wait()
 
     async with watching(watch).watch(ListOptions()) as batches:
-        await next_poured(batches.read_into)
+        await read_next(batches.read_into)
     assert "watch of pods" in caplog.text
     (thread,) = [each for each in threading.enumerate() if each.name == "watch of pods"]
     assert thread.daemon
@@ -609,9 +609,9 @@ async def test_a_watch_that_breaks_gives_what_came_before(colour: str) -> None:
 
     source = watching(sync_watch if colour == "sync" else async_watch)
     async with source.watch(ListOptions()) as batches:
-        assert told(await next_poured(batches.read_into) or []) == ["ADDED default/a"]
+        assert told(await read_next(batches.read_into) or []) == ["ADDED default/a"]
         with pytest.raises(TransportError, match="boom") as caught:
-            await next_poured(batches.read_into)
+            await read_next(batches.read_into)
     assert isinstance(caught.value.__cause__, ConnectionResetError)
 
 

@@ -12,7 +12,7 @@ from kinform.transport._proxy import Proxy
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class PreparedRequest(msgspec.Struct, frozen=True):
     """The request to send, its URL and the connection settings."""
 
     method: str

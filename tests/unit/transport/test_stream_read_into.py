@@ -1,4 +1,4 @@
-"""A stream that pours: each piece where it comes, none twice, none lost, and no task in between."""
+"""Reading a stream with ``read_into``: in the callback, nothing twice, nothing lost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinform._runtime import Demand, ReadOutcome
 from kinform.testing import virtual_time
 from kinform.transport._http_stream import HttpStream
 from tests.support.held_connection import HeldConnection
-from tests.support.pouring import all_poured, next_poured
+from tests.support.reading import read_all, read_next
 from tests.support.wire import chunk, stream_head
 
 LAST = chunk(b"")
@@ -32,21 +33,23 @@ def opened() -> tuple[HttpStream, HeldConnection]:
     return stream, connection
 
 
-class Basin:
-    """Takes what pours into it, until it has had ``enough`` pieces."""
+class Collector:
+    """Collects pieces, and answers STOP from the piece number ``enough`` on."""
 
     def __init__(self, enough: int = 1_000_000) -> None:
         self.pieces: list[bytes] = []
         self._enough = enough
 
-    def __call__(self, piece: bytes) -> bool:
+    def __call__(self, piece: bytes) -> Demand:
         self.pieces.append(piece)
-        return len(self.pieces) >= self._enough
+        return Demand.STOP if len(self.pieces) >= self._enough else Demand.MORE
 
 
-async def pouring(stream: HttpStream, into: Callable[[bytes], bool]) -> asyncio.Task[bool]:
-    """A task that waits for what comes."""
-    task = asyncio.create_task(stream.read_into(into))
+async def reading(
+    stream: HttpStream, consumer: Callable[[bytes], Demand]
+) -> asyncio.Task[ReadOutcome]:
+    """Return a task that waits for data."""
+    task = asyncio.create_task(stream.read_into(consumer))
     await asyncio.sleep(0)
     return task
 
@@ -54,77 +57,77 @@ async def pouring(stream: HttpStream, into: Callable[[bytes], bool]) -> asyncio.
 # -- pieces ----------------------------------------------------------------------------------
 
 
-async def test_a_piece_is_handed_on_where_it_comes_before_anybody_is_woken() -> None:
+async def test_piece_reaches_the_consumer_in_the_callback() -> None:
     stream, connection = opened()
-    basin = Basin()
-    task = await pouring(stream, basin)
+    collector = Collector()
+    task = await reading(stream, collector)
     connection.deliver(chunk(b"one"))
-    assert basin.pieces == [b"one"]
+    assert collector.pieces == [b"one"]
     connection.deliver(chunk(b"two"))
-    assert basin.pieces == [b"one", b"two"]
+    assert collector.pieces == [b"one", b"two"]
     await asyncio.sleep(0)
     assert not task.done()
     connection.deliver(LAST)
-    assert await task is False
+    assert await task is ReadOutcome.ENDED
 
 
-async def test_what_came_before_is_given_first() -> None:
+async def test_earlier_data_comes_first() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one"))
     connection.deliver(chunk(b"two"))
-    basin = Basin()
-    task = await pouring(stream, basin)
-    assert b"".join(basin.pieces) == b"onetwo"
+    collector = Collector()
+    task = await reading(stream, collector)
+    assert b"".join(collector.pieces) == b"onetwo"
     connection.deliver(chunk(b"three"))
-    assert b"".join(basin.pieces) == b"onetwothree"
+    assert b"".join(collector.pieces) == b"onetwothree"
     connection.deliver(LAST)
-    assert await task is False
+    assert await task is ReadOutcome.ENDED
 
 
-async def test_what_comes_after_enough_waits_for_the_next_to_pour() -> None:
+async def test_data_after_stop_waits_for_the_next_read() -> None:
     stream, connection = opened()
-    basin = Basin(enough=2)
-    task = await pouring(stream, basin)
+    collector = Collector(enough=2)
+    task = await reading(stream, collector)
     for piece in (b"one", b"two", b"three", b"four"):
         connection.deliver(chunk(piece))
-    assert basin.pieces == [b"one", b"two"]
-    assert await task is True
+    assert collector.pieces == [b"one", b"two"]
+    assert await task is ReadOutcome.STOPPED
     connection.deliver(chunk(b"five") + LAST)
-    assert basin.pieces == [b"one", b"two"]
-    assert b"".join(await all_poured(stream.read_into)) == b"threefourfive"
+    assert collector.pieces == [b"one", b"two"]
+    assert b"".join(await read_all(stream.read_into)) == b"threefourfive"
 
 
-async def test_enough_of_what_came_before_is_enough_too() -> None:
+async def test_stop_on_earlier_data_ends_the_read() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one"))
-    assert await next_poured(stream.read_into) == b"one"
+    assert await read_next(stream.read_into) == b"one"
     connection.deliver(chunk(b"two"))
-    assert await next_poured(stream.read_into) == b"two"
+    assert await read_next(stream.read_into) == b"two"
 
 
-async def test_who_pours_may_change_from_one_time_to_the_next() -> None:
+async def test_consumer_may_change_between_reads() -> None:
     stream, connection = opened()
-    first, second = Basin(enough=1), Basin()
-    task = await pouring(stream, first)
+    first, second = Collector(enough=1), Collector()
+    task = await reading(stream, first)
     connection.deliver(chunk(b"one"))
     await task
-    task = await pouring(stream, second)
+    task = await reading(stream, second)
     connection.deliver(chunk(b"two") + LAST)
-    assert await task is False
+    assert await task is ReadOutcome.ENDED
     assert (first.pieces, second.pieces) == ([b"one"], [b"two"])
 
 
-async def test_who_reads_piece_by_piece_after_who_poured_gets_the_pieces() -> None:
+async def test_next_piece_continues_after_read_into() -> None:
     stream, connection = opened()
-    basin = Basin(enough=1)
-    task = await pouring(stream, basin)
+    collector = Collector(enough=1)
+    task = await reading(stream, collector)
     connection.deliver(chunk(b"one"))
     await task
-    reading = asyncio.create_task(stream.next_piece())
+    next_piece = asyncio.create_task(stream.next_piece())
     await asyncio.sleep(0)
     connection.deliver(chunk(b"two"))
-    assert await asyncio.wait_for(reading, 5) == b"two"
-    assert basin.pieces == [b"one"]
+    assert await asyncio.wait_for(next_piece, 5) == b"two"
+    assert collector.pieces == [b"one"]
 
 
 @given(
@@ -132,22 +135,22 @@ async def test_who_reads_piece_by_piece_after_who_poured_gets_the_pieces() -> No
     st.lists(st.integers(min_value=1, max_value=500), min_size=1),
     st.lists(st.integers(min_value=1, max_value=4), min_size=1),
 )
-def test_whatever_comes_in_whatever_reads_pours_out_whole(
+def test_any_chunks_in_any_reads_arrive_complete(
     chunks: Sequence[bytes], reads: Sequence[int], stops: Sequence[int]
 ) -> None:
     async def run() -> None:
         stream, connection = opened()
-        poured: list[bytes] = []
+        collected: list[bytes] = []
 
-        async def pour_on() -> None:
+        async def read_on() -> None:
             for turn in range(10_000):
-                basin = Basin(enough=stops[turn % len(stops)])
-                goes_on = await stream.read_into(basin)
-                poured.extend(basin.pieces)
-                if not goes_on:
+                collector = Collector(enough=stops[turn % len(stops)])
+                outcome = await stream.read_into(collector)
+                collected.extend(collector.pieces)
+                if outcome is ReadOutcome.ENDED:
                     return
 
-        task = asyncio.create_task(pour_on())
+        task = asyncio.create_task(read_on())
         wire = b"".join(map(chunk, chunks)) + LAST
         start = turn = 0
         while start < len(wire):
@@ -157,7 +160,7 @@ def test_whatever_comes_in_whatever_reads_pours_out_whole(
             if turn % 3:
                 await asyncio.sleep(0)
         await asyncio.wait_for(task, 5)
-        assert b"".join(poured) == b"".join(chunks)
+        assert b"".join(collected) == b"".join(chunks)
 
     asyncio.run(run())
 
@@ -165,20 +168,22 @@ def test_whatever_comes_in_whatever_reads_pours_out_whole(
 # -- refusals --------------------------------------------------------------------------------
 
 
-def refusing(error: BaseException) -> Callable[[bytes], bool]:
-    def into(piece: bytes) -> bool:
+def refusing(error: BaseException) -> Callable[[bytes], Demand]:
+    def consume(piece: bytes) -> Demand:
         raise error
 
-    return into
+    return consume
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
 @pytest.mark.parametrize("error", [LookupError("no"), OSError("no"), StopAsyncIteration("no")])
-async def test_what_who_takes_it_raises_is_raised_by_pour(error: Exception, early: bool) -> None:
+async def test_exception_of_the_consumer_is_raised_by_read_into(
+    error: Exception, early: bool
+) -> None:
     stream, connection = opened()
     if early:
         connection.deliver(chunk(b"one"))
-    task = await pouring(stream, refusing(error))
+    task = await reading(stream, refusing(error))
     if not early:
         connection.deliver(chunk(b"one"))
     with pytest.raises(type(error)) as caught:
@@ -187,11 +192,11 @@ async def test_what_who_takes_it_raises_is_raised_by_pour(error: Exception, earl
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
-async def test_one_that_no_coroutine_may_raise_is_an_error_and_no_silence(early: bool) -> None:
+async def test_stop_iteration_of_the_consumer_becomes_a_runtime_error(early: bool) -> None:
     stream, connection = opened()
     if early:
         connection.deliver(chunk(b"one"))
-    task = await pouring(stream, refusing(StopIteration("no")))
+    task = await reading(stream, refusing(StopIteration("no")))
     if not early:
         connection.deliver(chunk(b"one"))
     with pytest.raises(RuntimeError, match="StopIteration") as caught:
@@ -199,96 +204,96 @@ async def test_one_that_no_coroutine_may_raise_is_an_error_and_no_silence(early:
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
-async def test_a_cancellation_that_who_takes_it_raises_reaches_the_reader() -> None:
+async def test_cancellation_raised_by_the_consumer_reaches_the_reader() -> None:
     stream, connection = opened()
-    task = await pouring(stream, refusing(asyncio.CancelledError("no")))
+    task = await reading(stream, refusing(asyncio.CancelledError("no")))
     connection.deliver(chunk(b"one"))
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 5)
 
 
-async def test_a_refusal_is_told_once_and_what_comes_after_it_is_kept() -> None:
+async def test_exception_is_raised_once_and_later_data_is_kept() -> None:
     stream, connection = opened()
-    task = await pouring(stream, refusing(LookupError("no")))
+    task = await reading(stream, refusing(LookupError("no")))
     for piece in (b"one", b"two"):
         connection.deliver(chunk(piece))
     with pytest.raises(LookupError):
         await task
     connection.deliver(chunk(b"three") + LAST)
-    assert b"".join(await all_poured(stream.read_into)) == b"twothree"
+    assert b"".join(await read_all(stream.read_into)) == b"twothree"
 
 
-async def test_a_refusal_of_the_last_piece_comes_before_the_end() -> None:
+async def test_exception_on_the_last_piece_comes_before_the_end() -> None:
     stream, connection = opened()
-    task = await pouring(stream, refusing(LookupError("no")))
+    task = await reading(stream, refusing(LookupError("no")))
     connection.deliver(chunk(b"one") + LAST)
     with pytest.raises(LookupError):
         await task
-    assert await all_poured(stream.read_into) == []
+    assert await read_all(stream.read_into) == []
 
 
 # -- ends ------------------------------------------------------------------------------------
 
 
-async def test_the_end_is_told_again_to_who_asks_again() -> None:
+async def test_end_is_reported_to_every_later_read() -> None:
     stream, connection = opened()
     connection.deliver(chunk(b"one") + LAST)
-    assert await all_poured(stream.read_into) == [b"one"]
-    assert await all_poured(stream.read_into) == []
-    assert await all_poured(stream.read_into) == []
+    assert await read_all(stream.read_into) == [b"one"]
+    assert await read_all(stream.read_into) == []
+    assert await read_all(stream.read_into) == []
 
 
-async def test_enough_with_the_last_piece_is_not_yet_the_end() -> None:
+async def test_stop_on_the_last_piece_is_not_the_end() -> None:
     stream, connection = opened()
-    basin = Basin(enough=1)
-    task = await pouring(stream, basin)
+    collector = Collector(enough=1)
+    task = await reading(stream, collector)
     connection.deliver(chunk(b"one") + LAST)
-    assert await task is True
-    assert await next_poured(stream.read_into) is None
+    assert await task is ReadOutcome.STOPPED
+    assert await read_next(stream.read_into) is None
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as it comes", "come before"])
-async def test_a_connection_that_breaks_gives_all_that_came_and_then_its_error(early: bool) -> None:
+async def test_lost_connection_delivers_all_data_then_raises(early: bool) -> None:
     stream, connection = opened()
-    basin = Basin()
-    task = None if early else await pouring(stream, basin)
+    collector = Collector()
+    task = None if early else await reading(stream, collector)
     connection.deliver(chunk(b"one"))
     stream.connection_lost(ConnectionResetError("cut"))
     with pytest.raises(ConnectionResetError, match="cut"):
-        await (task or stream.read_into(basin))
-    assert basin.pieces == [b"one"]
+        await (task or stream.read_into(collector))
+    assert collector.pieces == [b"one"]
     with pytest.raises(ConnectionResetError, match="cut"):
-        await stream.read_into(basin)
+        await stream.read_into(collector)
 
 
-async def test_an_answer_that_turns_into_rubbish_gives_all_that_came_and_then_an_error() -> None:
+async def test_malformed_rest_delivers_all_data_then_raises() -> None:
     stream, connection = opened()
-    basin = Basin()
-    task = await pouring(stream, basin)
+    collector = Collector()
+    task = await reading(stream, collector)
     connection.deliver(chunk(b"one"))
     connection.deliver(b"rubbish\r\n")
     with pytest.raises(Exception, match="rubbish"):
         await task
-    assert basin.pieces == [b"one"]
+    assert collector.pieces == [b"one"]
     assert connection.is_dropped
 
 
-async def test_closing_wakes_who_pours_and_is_never_the_end() -> None:
+async def test_close_raises_in_the_reader() -> None:
     stream, _ = opened()
-    task = await pouring(stream, Basin())
+    task = await reading(stream, Collector())
     stream.close()
-    with pytest.raises(ConnectionAbortedError, match="closed while it was being read"):
+    with pytest.raises(ConnectionAbortedError, match="closed while being read"):
         await task
 
 
-async def test_who_takes_a_piece_may_close_the_stream() -> None:
+async def test_consumer_may_close_the_stream() -> None:
     stream, connection = opened()
 
-    def into(piece: bytes) -> bool:
+    def consume(piece: bytes) -> Demand:
         stream.close()
-        return False
+        return Demand.MORE
 
-    task = await pouring(stream, into)
+    task = await reading(stream, consume)
     connection.deliver(chunk(b"one"))
     with pytest.raises(ConnectionAbortedError):
         await asyncio.wait_for(task, 5)
@@ -297,60 +302,62 @@ async def test_who_takes_a_piece_may_close_the_stream() -> None:
 # -- cancellation ----------------------------------------------------------------------------
 
 
-async def test_a_cancelled_pour_takes_nothing_more_and_loses_nothing() -> None:
+async def test_cancelled_read_consumes_no_more_and_loses_nothing() -> None:
     stream, connection = opened()
-    basin = Basin()
-    task = await pouring(stream, basin)
+    collector = Collector()
+    task = await reading(stream, collector)
     connection.deliver(chunk(b"one"))
     task.cancel()
     connection.deliver(chunk(b"two"))  # before the task has heard of it
     with pytest.raises(asyncio.CancelledError):
         await task
     connection.deliver(chunk(b"three") + LAST)
-    assert basin.pieces == [b"one"]
-    assert b"".join(await all_poured(stream.read_into)) == b"twothree"
+    assert collector.pieces == [b"one"]
+    assert b"".join(await read_all(stream.read_into)) == b"twothree"
 
 
 @pytest.mark.parametrize(
-    "answer", [lambda _: True, refusing(LookupError("no"))], ids=["it had enough", "it was refused"]
+    "answer",
+    [lambda _: Demand.STOP, refusing(LookupError("no"))],
+    ids=["it had enough", "it was refused"],
 )
-async def test_a_pour_that_is_cancelled_after_its_answer_leaves_no_trace(
-    answer: Callable[[bytes], bool],
+async def test_read_cancelled_after_its_answer_leaves_no_state(
+    answer: Callable[[bytes], Demand],
 ) -> None:
     stream, connection = opened()
-    task = await pouring(stream, answer)
+    task = await reading(stream, answer)
     connection.deliver(chunk(b"one"))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    task = await pouring(stream, Basin())
+    task = await reading(stream, Collector())
     connection.deliver(LAST)
-    assert await task is False
+    assert await task is ReadOutcome.ENDED
 
 
 # -- the server waits ------------------------------------------------------------------------
 
 
-async def test_the_server_waits_while_nobody_pours_and_goes_on_when_somebody_does() -> None:
+async def test_server_is_paused_while_there_is_no_reader() -> None:
     stream, connection = opened()
     assert await_flood(connection) < 2_000_000
-    basin = Basin()
-    task = await pouring(stream, basin)
+    collector = Collector()
+    task = await reading(stream, collector)
     assert not connection.has_to_wait()
     for _ in range(50):
         connection.deliver(chunk(b"x" * 100_000))
         assert not connection.has_to_wait()
     connection.deliver(LAST)
-    assert await task is False
+    assert await task is ReadOutcome.ENDED
 
 
-async def test_the_server_waits_too_when_who_pours_had_enough() -> None:
+async def test_server_is_paused_after_stop() -> None:
     stream, connection = opened()
-    task = await pouring(stream, Basin(enough=1))
+    task = await reading(stream, Collector(enough=1))
     held = await_flood(connection) - 100_000  # the first was taken
-    assert await task is True
+    assert await task is ReadOutcome.STOPPED
     assert connection.has_to_wait()
-    found = await next_poured(stream.read_into)
+    found = await read_next(stream.read_into)
     assert found is not None
     assert len(found) == held
     assert not connection.has_to_wait()
@@ -385,18 +392,18 @@ def flooded(ours: socket.socket) -> tuple[HttpStream, HeldConnection]:
 
 
 @virtual_time
-async def test_what_lies_in_the_socket_when_patience_ends_is_read_there_and_then() -> None:
+async def test_socket_is_read_at_once_when_patience_ends() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, _ = flooded(ours)
-        assert await next_poured(stream.read_into) == b"." * BUSY
-        basin = Basin()
-        task = await pouring(stream, basin)
+        assert await read_next(stream.read_into) == b"." * BUSY
+        collector = Collector()
+        task = await reading(stream, collector)
         for number in range(5):
             theirs.send(chunk(b"%d" % number))
-            assert len(basin.pieces) == number
+            assert len(collector.pieces) == number
             await asyncio.sleep(PATIENCE * (1 if number else 1.1))
-            assert basin.pieces[number:] == [b"%d" % number]
+            assert collector.pieces[number:] == [b"%d" % number]
             assert low_water(ours) > 1
         await asyncio.sleep(0.01)
         assert low_water(ours) == 1
@@ -406,30 +413,30 @@ async def test_what_lies_in_the_socket_when_patience_ends_is_read_there_and_then
 
 
 @virtual_time
-async def test_an_error_of_the_socket_when_patience_ends_is_the_streams() -> None:
+async def test_socket_error_when_patience_ends_fails_the_stream() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ours = socket.create_connection(listener.getsockname())
         theirs, _ = listener.accept()
     with ours, theirs:
         stream, connection = flooded(ours)
-        basin = Basin()
-        task = await pouring(stream, basin)
+        collector = Collector()
+        task = await reading(stream, collector)
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         theirs.close()  # which resets it
         await asyncio.sleep(0.01)
         assert connection.is_dropped
         with pytest.raises(ConnectionResetError):
             await task
-        assert basin.pieces == [b"." * BUSY]
+        assert collector.pieces == [b"." * BUSY]
 
 
 @virtual_time
-async def test_the_end_of_a_connection_is_left_to_the_loop() -> None:
+async def test_end_of_connection_is_left_to_the_loop() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, connection = flooded(ours)
-        await next_poured(stream.read_into)
-        task = await pouring(stream, Basin())
+        await read_next(stream.read_into)
+        task = await reading(stream, Collector())
         theirs.close()
         await asyncio.sleep(0.01)
         assert not connection.is_dropped
@@ -442,7 +449,7 @@ async def test_the_end_of_a_connection_is_left_to_the_loop() -> None:
 
 @pytest.mark.parametrize("why", ["paused", "closed", "lost", "over"])
 @virtual_time
-async def test_a_stream_that_wants_nothing_reads_nothing_when_patience_ends(why: str) -> None:
+async def test_idle_stream_reads_nothing_when_patience_ends(why: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream, connection = flooded(ours)

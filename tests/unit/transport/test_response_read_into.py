@@ -1,4 +1,4 @@
-"""Responses that pour: the same whoever carries the body and however it is packed."""
+"""Reading a response with ``read_into``: the same for every transport and every encoding."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from kinform.errors import StateError, TransportError
-from kinform.transport import Request, Response
-from tests.support.pouring import all_poured, next_poured
+from kinform.transport import Demand, ReadOutcome, Request, Response
+from tests.support.reading import read_all, read_next
 from tests.support.wire import (
     Connect,
     Received,
@@ -119,44 +119,44 @@ async def opened(open_way: Open, way: Way) -> Opened:
 # -- pieces ----------------------------------------------------------------------------------
 
 
-async def test_pieces_pour_until_it_is_enough_and_the_rest_to_who_comes_next(
+async def test_next_read_continues_after_stop(
     opened: Opened,
 ) -> None:
     server, response = opened
     server.send(b"one")
-    assert await next_poured(response.read_into) == b"one"
+    assert await read_next(response.read_into) == b"one"
     server.send(b"two")
-    assert await next_poured(response.read_into) == b"two"
+    assert await read_next(response.read_into) == b"two"
     server.send(b"three", b"four")
     server.end()
-    assert b"".join(await all_poured(response.read_into)) == b"threefour"
-    assert await all_poured(response.read_into) == []
+    assert b"".join(await read_all(response.read_into)) == b"threefour"
+    assert await read_all(response.read_into) == []
 
 
-async def test_one_pour_takes_all_that_comes(opened: Opened) -> None:
+async def test_one_read_consumes_everything(opened: Opened) -> None:
     server, response = opened
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         server.send(b"%d" % len(got)) if len(got) < 5 else server.end()
-        return False
+        return Demand.MORE
 
     server.send(b"0")
-    assert await response.read_into(take) is False
+    assert await response.read_into(take) is ReadOutcome.ENDED
     assert got == [b"0", b"1", b"2", b"3", b"4"]
 
 
-async def test_an_answer_without_a_body_pours_nothing(serve: Serve, connect: Connect) -> None:
+async def test_empty_body_ends_at_once(serve: Serve, connect: Connect) -> None:
     server = await serve(b"HTTP/1.1 204 No Content\r\n\r\n")
     response = await connect(server).send(Way().request)
-    assert await all_poured(response.read_into) == []
-    assert await all_poured(response.read_into) == []
+    assert await read_all(response.read_into) == []
+    assert await read_all(response.read_into) == []
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
 @streams
-async def test_a_flood_of_small_pieces_that_ebbs_away_pours_out_whole_and_in_order(
+async def test_many_small_pieces_arrive_complete_and_in_order(
     serve: Serve, connect: Connect, authority: trustme.CA, secure: bool
 ) -> None:
     count = 300
@@ -174,26 +174,26 @@ async def test_a_flood_of_small_pieces_that_ebbs_away_pours_out_whole_and_in_ord
     response = await transport.send(Request("GET", "/", is_stream=True))
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         taken.release()
-        return False
+        return Demand.MORE
 
-    assert await response.read_into(take) is False
+    assert await response.read_into(take) is ReadOutcome.ENDED
     assert got == [b"%d " % number for number in range(count)]
 
 
 # -- refusals --------------------------------------------------------------------------------
 
 
-def refusing(error: Exception) -> Callable[[bytes], bool]:
-    def refuse(piece: bytes) -> bool:
+def refusing(error: Exception) -> Callable[[bytes], Demand]:
+    def refuse(piece: bytes) -> Demand:
         raise error
 
     return refuse
 
 
-async def test_what_who_takes_it_raises_is_raised_and_drops_the_connection(opened: Opened) -> None:
+async def test_exception_of_the_consumer_closes_the_connection(opened: Opened) -> None:
     server, response = opened
     error = LookupError("no")
     server.send(b"one")
@@ -204,9 +204,7 @@ async def test_what_who_takes_it_raises_is_raised_and_drops_the_connection(opene
 
 
 @pytest.mark.parametrize("error", [OSError("no"), TimeoutError("no")], ids=["OSError", "timeout"])
-async def test_an_error_of_who_takes_it_is_not_taken_for_one_of_the_connection(
-    opened: Opened, error: Exception
-) -> None:
+async def test_error_of_the_consumer_is_not_converted(opened: Opened, error: Exception) -> None:
     server, response = opened
     server.send(b"one")
     with pytest.raises(type(error)) as caught:
@@ -215,7 +213,7 @@ async def test_an_error_of_who_takes_it_is_not_taken_for_one_of_the_connection(
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
-async def test_one_that_no_coroutine_may_raise_drops_the_connection_too(opened: Opened) -> None:
+async def test_stop_iteration_of_the_consumer_closes_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     with pytest.raises(RuntimeError, match="StopIteration"):
@@ -223,22 +221,22 @@ async def test_one_that_no_coroutine_may_raise_drops_the_connection_too(opened: 
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
-async def test_a_refused_body_is_not_at_its_end(opened: Opened) -> None:
+async def test_read_after_an_exception_raises(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     with pytest.raises(LookupError):
         await response.read_into(refusing(LookupError("no")))
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
 # -- ends ------------------------------------------------------------------------------------
 
 
-async def test_enough_keeps_the_connection(opened: Opened) -> None:
+async def test_stop_keeps_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.read_into)
+    await read_next(response.read_into)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await server.is_left.wait()
@@ -246,14 +244,14 @@ async def test_enough_keeps_the_connection(opened: Opened) -> None:
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
-async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
+async def test_cancelled_read_closes_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     came = asyncio.Event()
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         came.set()
-        return False
+        return Demand.MORE
 
     task = asyncio.create_task(response.read_into(take))
     await came.wait()
@@ -263,27 +261,27 @@ async def test_a_cancelled_pour_drops_the_connection(opened: Opened) -> None:
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
-async def test_a_cancelled_pour_is_not_the_end_of_the_body(opened: Opened) -> None:
+async def test_read_after_a_cancelled_read_raises(opened: Opened) -> None:
     _, response = opened
-    task = asyncio.create_task(response.read_into(lambda piece: False))
+    task = asyncio.create_task(response.read_into(lambda piece: Demand.MORE))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
-async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
+async def test_truncated_body_delivers_all_data_then_raises(
     opened: Opened,
 ) -> None:
     server, response = opened
     got: list[bytes] = []
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         got.append(piece)
         server.cut()
-        return False
+        return Demand.MORE
 
     server.send(b"one")
     with pytest.raises(TransportError, match="/api/v1/pods"):
@@ -291,50 +289,48 @@ async def test_a_body_that_breaks_off_gives_all_that_came_and_then_an_error(
     assert got == [b"one"]
 
 
-async def test_a_broken_body_stays_broken(opened: Opened) -> None:
+async def test_read_of_a_truncated_body_raises_again(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     server.cut()
     with pytest.raises(TransportError):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
     with pytest.raises((TransportError, StateError)):
-        await all_poured(response.read_into)
+        await read_all(response.read_into)
 
 
-async def test_closing_wakes_who_pours_with_an_error(opened: Opened) -> None:
+async def test_close_raises_in_the_reader(opened: Opened) -> None:
     server, response = opened
     came = asyncio.Event()
 
-    def take(piece: bytes) -> bool:
+    def take(piece: bytes) -> Demand:
         came.set()
-        return False
+        return Demand.MORE
 
     server.send(b"one")
     task = asyncio.create_task(response.read_into(take))
     await came.wait()
     await response.close()
-    with pytest.raises(TransportError, match="closed while it was being read"):
+    with pytest.raises(TransportError, match="closed while being read"):
         await asyncio.wait_for(task, 5)
     await response.close()
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-async def test_a_body_that_does_not_end_in_time_is_an_error_for_who_pours(
-    open_way: Open, packed: bool
-) -> None:
+async def test_late_body_raises(open_way: Open, packed: bool) -> None:
     server, response = await open_way(Way(packed=packed, limit=0.2))
     server.send(b"one")
     with pytest.raises(TransportError, match="the body did not end within the time given"):
-        await asyncio.wait_for(all_poured(response.read_into), 10)
+        await asyncio.wait_for(read_all(response.read_into), 10)
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
 @streams
-async def test_the_end_drops_the_connection_before_anybody_closes_it(opened: Opened) -> None:
+async def test_end_of_body_closes_the_connection(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     server.end()
-    assert await all_poured(response.read_into) == [b"one"]
+    assert await read_all(response.read_into) == [b"one"]
     await asyncio.wait_for(server.is_left.wait(), 5)
 
 
@@ -351,7 +347,7 @@ async def take_its_chunks(response: Response) -> None:
 
 
 @pytest.mark.parametrize("before", [read_it, take_its_chunks])
-async def test_a_body_that_was_read_does_not_pour(
+async def test_read_into_after_another_read_raises(
     opened: Opened, before: Callable[[Response], Awaitable[None]]
 ) -> None:
     server, response = opened
@@ -359,28 +355,28 @@ async def test_a_body_that_was_read_does_not_pour(
     server.end()
     await before(response)
     with pytest.raises(StateError, match="only once"):
-        await response.read_into(lambda piece: True)
+        await response.read_into(lambda piece: Demand.STOP)
 
 
-async def test_a_body_that_is_being_read_does_not_pour_and_is_read_on(opened: Opened) -> None:
+async def test_read_into_during_another_read_raises_and_keeps_it(opened: Opened) -> None:
     server, response = opened
     server.send(b"one")
     pieces = aiter(response.chunks())
     assert await anext(pieces) == b"one"
     with pytest.raises(StateError, match="only once"):
-        await response.read_into(lambda piece: True)
+        await response.read_into(lambda piece: Demand.STOP)
     server.send(b"two")
     assert await anext(pieces) == b"two"
     await response.close()
 
 
 @pytest.mark.parametrize("after", [read_it, take_its_chunks])
-async def test_a_body_that_poured_is_not_read(
+async def test_other_reads_after_read_into_raise(
     opened: Opened, after: Callable[[Response], Awaitable[None]]
 ) -> None:
     server, response = opened
     server.send(b"one")
-    await next_poured(response.read_into)
+    await read_next(response.read_into)
     with pytest.raises(StateError, match="only once"):
         await after(response)
     await response.close()
