@@ -131,13 +131,13 @@ class _ProtobufFraming:
     def _decode(self, frame: bytes) -> Frame:
         """Decode one event. Invalid bytes become an ERROR frame with a DecodeError."""
         try:
-            said, type_meta, raw = read_event(frame)
+            type_name, type_meta, raw = read_event(frame)
         except DecodeError as error:
             wrong = DecodeError(f"not a watch event: {error}")
             return Frame(EventType.ERROR, error=wrong, payload=frame)
-        kind = _TYPES.get(said)
+        kind = _TYPES.get(type_name)
         if kind is None:
-            unknown = DecodeError(f"an event of the unknown type {said[:60]!r}")
+            unknown = DecodeError(f"an event of the unknown type {type_name[:60]!r}")
             return Frame(EventType.ERROR, error=unknown, payload=raw)
         try:
             if kind is EventType.ERROR:

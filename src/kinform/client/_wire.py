@@ -67,12 +67,12 @@ def wire_for(content_type: str, *, what: str) -> Wire:
     Raises:
         DecodeError: The type is unknown, such as the HTML page of a proxy.
     """
-    said = content_type.lower()
-    if not said or "json" in said:
+    media_type = content_type.lower()
+    if not media_type or "json" in media_type:
         from kinform.client._json_wire import JSON_WIRE
 
         return JSON_WIRE
-    if said.startswith(PROTOBUF):
+    if media_type.startswith(PROTOBUF):
         # Imported on first use: not every program receives protobuf.
         from kinform.client._protobuf_wire import PROTOBUF_WIRE
 

@@ -243,12 +243,12 @@ def _is_chunked(head: ResponseHead) -> bool:
 
 def _length(head: ResponseHead) -> int | None:
     """Return the declared length of the body, if any. Equal duplicates are allowed."""
-    told = set(_all(head, "Content-Length"))
-    if not told:
+    declared = set(_all(head, "Content-Length"))
+    if not declared:
         return None
-    length = told.pop()
-    if told or not _LENGTH.fullmatch(length):
-        shown = " and ".join(sorted({length, *told}))
+    length = declared.pop()
+    if declared or not _LENGTH.fullmatch(length):
+        shown = " and ".join(sorted({length, *declared}))
         raise MalformedAnswerError(f"its Content-Length is {shown[:60]!r}")
     return int(length)
 

@@ -68,33 +68,9 @@ class HttpStream(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
-    def pace(
-        self, connection: socket.socket, bottom: asyncio.BufferedProtocol, *, latency: float = 0.0
-    ) -> None:
-        """Enable pacing, which reads the connection in larger pieces.
-
-        Args:
-            connection: The socket.
-            bottom: Receives the data: this stream, or its TLS layer.
-            latency: See ``Pacing``.
-        """
-
-        def read_now() -> None:
-            if self._is_paused:
-                return
-            try:
-                size = connection.recv_into(bottom.get_buffer(-1))
-            except BlockingIOError:
-                return
-            except OSError as error:
-                # The socket reports the error once, and the loop has not seen it.
-                self._fail(error)
-                self._drop()
-                return
-            if size:  # the loop detects the end by itself
-                bottom.buffer_updated(size)
-
-        self._pacing = Pacing(connection, read_now, latency=latency)
+    def pace(self, connection: socket.socket, *, latency: float = 0.0) -> None:
+        """Enable pacing, which reads the connection in larger pieces. See ``Pacing``."""
+        self._pacing = Pacing(connection, latency=latency)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Never empty: unparsed data is at most a few lines of a head or of framing.
@@ -325,13 +301,13 @@ async def _connect(
             connected = await connected_socket(host, port)
             try:
                 loop = asyncio.get_running_loop()
-                _, bottom = await loop.create_connection(lambda: line or stream, sock=connected)
+                await loop.create_connection(lambda: line or stream, sock=connected)
             except BaseException:
                 connected.close()
                 raise
             if line is not None:
                 await line.handshake()
-            stream.pace(connected, bottom, latency=latency)
+            stream.pace(connected, latency=latency)
             return stream
     except (*CONNECTION_ERRORS, UnicodeError) as error:
         raise not_connected(error, action=action, host=host, port=port) from error

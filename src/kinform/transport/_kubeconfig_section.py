@@ -104,8 +104,8 @@ class Section(msgspec.Struct, frozen=True):
         place = f"{self.file}: {self.where}: " if self.where else f"{self.file}: "
         return ConfigError(place + complaint)
 
-    def wrong(self, field: str, wanted: str, value: object) -> ConfigError:
-        return self.error(f"{field} must be {wanted}, not {_kind(value)}")
+    def wrong(self, field: str, expected: str, value: object) -> ConfigError:
+        return self.error(f"{field} must be {expected}, not {_kind(value)}")
 
     def _as_text(self, field: str, value: object) -> str:
         if isinstance(value, PlainNumber):

@@ -99,7 +99,7 @@ def _server_name(configuration: Any) -> str | None:
     if expected is False:
         raise _refused(
             "assert_hostname=False",
-            "the server's name is always checked; say in tls_server_name which one it has",
+            "the server's name is always checked; set tls_server_name to the one it has",
         )
     if name not in (None, expected):
         raise _refused("assert_hostname", "tls_server_name is another name; keep one")
@@ -180,9 +180,9 @@ def _from_headers(headers: dict[str, str]) -> dict[str, Any]:
     user_agent = headers.pop("user-agent", "")
     if user_agent and not user_agent.startswith("OpenAPI-Generator/"):
         options["user_agent"] = user_agent
-    asked = {name: headers.pop(name) for name in list(headers) if name.startswith("impersonate-")}
-    if asked:
-        options["impersonation"] = _impersonation(asked)
+    given = {name: headers.pop(name) for name in list(headers) if name.startswith("impersonate-")}
+    if given:
+        options["impersonation"] = _impersonation(given)
     if headers:
         raise _refused(
             f"the default header {next(iter(headers))}",
@@ -191,18 +191,18 @@ def _from_headers(headers: dict[str, str]) -> dict[str, Any]:
     return options
 
 
-def _impersonation(asked: dict[str, str]) -> Impersonation:
-    group = asked.pop("impersonate-group", "")
+def _impersonation(given: dict[str, str]) -> Impersonation:
+    group = given.pop("impersonate-group", "")
     found = Impersonation(
-        user=asked.pop("impersonate-user", ""),
-        uid=asked.pop("impersonate-uid", ""),
+        user=given.pop("impersonate-user", ""),
+        uid=given.pop("impersonate-uid", ""),
         groups=[group] if group else [],
         extra={
-            unquote(name.removeprefix(_EXTRA)): [asked.pop(name)]
-            for name in list(asked)
+            unquote(name.removeprefix(_EXTRA)): [given.pop(name)]
+            for name in list(given)
             if name.startswith(_EXTRA)
         },
     )
-    if asked:
-        raise _refused(f"the default header {next(iter(asked))}", "it means nothing to servers")
+    if given:
+        raise _refused(f"the default header {next(iter(given))}", "it means nothing to servers")
     return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -26,30 +26,22 @@ _WORTH_WAITING_FOR = 512 * 1024
 # The maximum time that list data may wait in the socket for more.
 _PATIENCE = 0.004
 
-_LOW_WATER: int | None = getattr(socket, "SO_RCVLOWAT", None)
+# Linux reports data that is in the socket already when the mark is lowered; other systems may not.
+_LOW_WATER = socket.SO_RCVLOWAT if sys.platform == "linux" else None
 
 
 class Pacing:
-    """Sets the low-water mark of a connection. No effect on systems without this option.
+    """Sets the low-water mark of a connection, on Linux.
 
     Args:
         connection: The socket, or asyncio's view of it; ``None`` if there is none.
-        read: Reads the available data, if any, and reports it to ``read``. Without it, the system
-            reports the data, which takes another iteration of the loop.
         latency: Seconds that changes may wait in the socket for more, at hundreds of changes per
             second; 0 to read each at once.
     """
 
-    def __init__(
-        self,
-        connection: Any,
-        read: Callable[[], object] | None = None,
-        *,
-        latency: float = 0.0,
-    ) -> None:
+    def __init__(self, connection: Any, *, latency: float = 0.0) -> None:
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._read_now = read
         self._latency = latency
         # With a latency there is at most one read per latency; less than half of that means that
         # the burst is over.
@@ -84,7 +76,7 @@ class Pacing:
             self._set_patient(True)
         if self._timer is None:
             self._due = self._until
-            self._timer = self._loop.call_at(self._due, self._look)
+            self._timer = self._loop.call_at(self._due, self._end_patience)
 
     def _was_busy(self) -> bool:
         if self._bytes >= _MUCH:
@@ -100,16 +92,14 @@ class Pacing:
         if self._is_patient:
             self._set_patient(False)
 
-    def _look(self) -> None:
+    def _end_patience(self) -> None:
         if self._due < self._until:
             self._due = self._until
-            self._timer = self._loop.call_at(self._due, self._look)
+            self._timer = self._loop.call_at(self._due, self._end_patience)
             return
         self._timer = None
-        if self._read_now is not None:
-            self._read_now()
-        if self._is_patient and self._timer is None:
-            # No data, or not much any more: the next data is reported at once.
+        if self._is_patient:
+            # Data that is in the socket is reported now, and the next at once.
             self._set_patient(False)
 
     def _set_patient(self, patient: bool) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 _ENCRYPTED = 512 * 1024
 
 
-class Reader(Protocol):
+class UpperProtocol(Protocol):
     """The protocol above: asyncio's ``BufferedProtocol``, with a view of its own buffer."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
@@ -32,7 +32,7 @@ class TlsLine(asyncio.BufferedProtocol, asyncio.Transport):
     The code that opens the connection awaits ``handshake()``.
     """
 
-    def __init__(self, above: Reader, context: ssl.SSLContext, server_hostname: str) -> None:
+    def __init__(self, above: UpperProtocol, context: ssl.SSLContext, server_hostname: str) -> None:
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._above = above

@@ -557,3 +557,16 @@ async def test_failing_requests_leave_a_parallel_watch_alone(
                 await http_client.get(PODS, "x", namespace="n")
         go_on.set()
         assert await names(watch) == ["a"]
+
+
+async def test_open_and_close_without_a_block(memory: MemoryTransport, client: Client) -> None:
+    memory.on(PATH, watch_answer(event("ADDED", pod("a"))))
+    watch = await client.watch(PODS).open()
+    assert await names(watch) == ["a"]
+    with pytest.raises(StateError, match="opened before"):
+        await watch.open()
+    await watch.close()
+    await watch.close()
+    assert memory.responses[-1].closed
+    with pytest.raises(StateError, match="is not open"):
+        await anext(watch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,28 +109,7 @@ async def test_a_connection_that_is_gone_or_has_no_socket_is_left_alone(
         pacing.stop()
 
 
-# -- with somebody who can read ----------------------------------------------------------------
-
-
-class Reader:
-    """Reads what the test has put there, and tells the pacing of it."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.pacing = Pacing(connection, self._read)
-        self._lying: list[int] = []
-        self.reads: list[int] = []
-        self.looked: list[float] = []
-
-    def put(self, size: int) -> None:
-        self._lying.append(size)
-
-    def _read(self) -> None:
-        self.looked.append(asyncio.get_running_loop().time())
-        if self._lying:
-            size = sum(self._lying)
-            self._lying.clear()
-            self.reads.append(size)
-            self.pacing.read(size)
+# -- the mark ----------------------------------------------------------------------------------
 
 
 class Marks(socket.socket):
@@ -153,72 +131,51 @@ def marks(connection: socket.socket) -> Iterator[Marks]:
 
 
 @virtual_time
-async def test_what_lies_there_when_patience_ends_is_read_and_the_mark_left_alone(
-    marks: Marks,
-) -> None:
-    reader = Reader(marks)
-    for _ in range(4):
-        reader.pacing.read(QUARTER)
-    assert marks.marks == [LARGE]
-    for number in range(1, 6):
-        reader.put(number)
-        await asyncio.sleep(PATIENCE * (1 if reader.looked else 1.1))
-        assert reader.reads[-1] == number
-    assert marks.marks == [LARGE]
-    reader.pacing.stop()
-
-
-@virtual_time
-async def test_when_nothing_lies_there_the_next_is_reported_at_once(marks: Marks) -> None:
-    reader = Reader(marks)
-    for _ in range(4):
-        reader.pacing.read(QUARTER)
-    await asyncio.sleep(1)
-    assert reader.looked == pytest.approx([PATIENCE])  # once, and no timer goes on
-    assert marks.marks == [LARGE, 1]
-
-
-async def test_what_lies_there_long_after_the_flood_ends_the_waiting(marks: Marks) -> None:
-    reader = Reader(marks)
-    for _ in range(4):
-        reader.pacing.read(QUARTER)
-    reader.put(1)
-    time.sleep(0.15)  # noqa: ASYNC251  # somebody keeps the loop from looking
-    await asyncio.sleep(0.05)
-    assert reader.reads == [1]
-    assert len(reader.looked) == 1
-    assert marks.marks == [LARGE, 1]
-
-
-@virtual_time
-async def test_what_comes_meanwhile_puts_the_look_off(marks: Marks) -> None:
-    reader = Reader(marks)
-    for _ in range(4):
-        reader.pacing.read(QUARTER)
-    await asyncio.sleep(PATIENCE * 0.9)
-    reader.pacing.read(LARGE)
-    await asyncio.sleep(PATIENCE * 0.9)
-    assert reader.looked == []
-    await asyncio.sleep(PATIENCE)
-    assert reader.looked == pytest.approx([PATIENCE * 1.9])
-
-
-@virtual_time
-async def test_once_stopped_nothing_is_read_and_the_mark_is_as_it_was(marks: Marks) -> None:
-    reader = Reader(marks)
-    for _ in range(4):
-        reader.pacing.read(QUARTER)
-    reader.put(1)
-    reader.pacing.stop()
-    await asyncio.sleep(1)
-    assert reader.looked == []
-    assert marks.marks == [LARGE, 1]
-
-
-@virtual_time
-async def test_a_reader_may_stop_it_while_it_reads(marks: Marks) -> None:
-    pacing = Pacing(marks, lambda: pacing.stop())
+async def test_mark_is_restored_once_when_patience_ends(marks: Marks) -> None:
+    pacing = Pacing(marks)
     for _ in range(4):
         pacing.read(QUARTER)
+    assert marks.marks == [LARGE]
+    await asyncio.sleep(PATIENCE * 0.9)
+    assert marks.marks == [LARGE]
+    await asyncio.sleep(PATIENCE * 0.2)
+    assert marks.marks == [LARGE, 1]
+    await asyncio.sleep(1)  # no timer goes on
+    assert marks.marks == [LARGE, 1]
+
+
+@virtual_time
+async def test_read_during_patience_extends_it(marks: Marks) -> None:
+    pacing = Pacing(marks)
+    for _ in range(4):
+        pacing.read(QUARTER)
+    await asyncio.sleep(PATIENCE * 0.9)
+    pacing.read(LARGE)
+    await asyncio.sleep(PATIENCE * 0.9)
+    assert marks.marks == [LARGE]
+    await asyncio.sleep(PATIENCE * 0.2)
+    assert marks.marks == [LARGE, 1]
+
+
+@virtual_time
+async def test_read_after_patience_waits_again_while_much_arrives(marks: Marks) -> None:
+    pacing = Pacing(marks)
+    for _ in range(4):
+        pacing.read(QUARTER)
+    await asyncio.sleep(PATIENCE * 1.1)
+    pacing.read(1)
+    assert marks.marks == [LARGE, 1, LARGE]
+    await asyncio.sleep(1)
+    pacing.read(1)  # long after the list
+    assert marks.marks == [LARGE, 1, LARGE, 1]
+
+
+@virtual_time
+async def test_stop_restores_the_mark_and_ends_the_timer(marks: Marks) -> None:
+    pacing = Pacing(marks)
+    for _ in range(4):
+        pacing.read(QUARTER)
+    pacing.stop()
+    assert marks.marks == [LARGE, 1]
     await asyncio.sleep(1)
     assert marks.marks == [LARGE, 1]

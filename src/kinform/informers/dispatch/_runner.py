@@ -95,8 +95,8 @@ class Runner(ABC):
         """Note that the consumer has ended."""
         with self._lock:
             ended = self._resign()
-        for tell in ended:
-            tell()
+        for callback in ended:
+            callback()
 
     def _resign(self) -> list[Callable[[], None]]:
         """Permit another consumer and return the callbacks to call. Requires the lock."""
@@ -121,13 +121,13 @@ class ThreadRunner(Runner):
     def __init__(
         self,
         mailbox: Mailbox,
-        tell: Callable[[Item], None],
+        invoke: Callable[[Item], None],
         *,
         name: str,
         linger: float = _LINGER,
     ) -> None:
         super().__init__(mailbox)
-        self._tell = tell
+        self._invoke = invoke
         self._name = name
         self._linger = linger
         self._sleeps = False
@@ -151,10 +151,10 @@ class ThreadRunner(Runner):
             self._end()
 
     def _run(self) -> None:
-        take, tell = self._mailbox.take, self._tell
+        take, invoke = self._mailbox.take, self._invoke
         while True:
             while self._is_allowed and (item := take()) is not None:
-                tell(item)
+                invoke(item)
             if not self._wait():
                 return
 
@@ -168,8 +168,8 @@ class ThreadRunner(Runner):
             if self._is_allowed and self._mailbox:
                 return True
             ended = self._resign()
-        for tell in ended:
-            tell()
+        for callback in ended:
+            callback()
         return False
 
     def _rouse(self) -> None:
@@ -190,17 +190,17 @@ class TaskRunner(Runner):
     """
 
     def __init__(
-        self, mailbox: Mailbox, tell: Callable[[Item], Coroutine[Any, Any, None]], *, name: str
+        self, mailbox: Mailbox, invoke: Callable[[Item], Coroutine[Any, Any, None]], *, name: str
     ) -> None:
         super().__init__(mailbox)
-        self._tell = tell
+        self._invoke = invoke
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._context: Context | None = None
         self._switch: TaskSwitch | None = None
         self._more: asyncio.Future[None] | None = None
-        self._is_telling_here = False
+        self._is_inline = False
         self._begun: Begun | None = None
         self._was_interrupted = False
 
@@ -237,11 +237,11 @@ class TaskRunner(Runner):
 
     async def _run(self) -> None:
         assert self._loop is not None
-        take, tell = self._mailbox.take, self._tell
+        take, invoke = self._mailbox.take, self._invoke
         while True:
             items, since = 0, time.monotonic()
             while self._is_allowed and (item := take()) is not None:
-                await tell(item)
+                await invoke(item)
                 items += 1
                 if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
                     await asyncio.sleep(0)
@@ -266,7 +266,7 @@ class TaskRunner(Runner):
                 await begun
 
     def run_inline(self) -> None:
-        if self._is_telling_here:
+        if self._is_inline:
             return  # called by a handler that runs inline; the loop below looks for more items
         more = self._more
         loop, task, context, switch = self._loop, self._task, self._context, self._switch
@@ -283,23 +283,23 @@ class TaskRunner(Runner):
                 self.nudge()
             return
         switch.enter(loop, task)
-        self._is_telling_here = True
+        self._is_inline = True
         try:
-            context.run(self._tell_here)
+            context.run(self._deliver_inline)
         finally:
-            self._is_telling_here = False
+            self._is_inline = False
             switch.leave(loop, task)
         if (self._begun is not None or self._mailbox) and not more.done():
             more.set_result(None)
 
-    def _tell_here(self) -> None:
+    def _deliver_inline(self) -> None:
         """Deliver items for one turn, or until a handler blocks."""
-        take, tell = self._mailbox.take, self._tell
+        take, invoke = self._mailbox.take, self._invoke
         items, since = 0, time.monotonic()
         while self._is_allowed and (item := take()) is not None:
-            telling = tell(item)
+            call = invoke(item)
             try:
-                self._begun = Begun(telling, telling.send(None))
+                self._begun = Begun(call, call.send(None))
                 return
             except StopIteration:
                 pass
