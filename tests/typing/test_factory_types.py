@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_type
+from typing import Any, TypeVar, assert_type
 
 import pytest
 
@@ -26,13 +26,24 @@ from kinform import (
 )
 from kinform.errors import NotFoundError
 from kinform.informers import EventStream, NamespaceLister, ResourceInformer
+from kinform.informers.typed import Group, ModelFactory, accessor
 from kinform.models.apps.v1 import StatefulSet, StatefulSetSpec
 from kinform.models.batch.v1 import CronJob
 from kinform.models.core.v1 import Node, Pod, PodSpec
 from kinform.models.networking.v1 import Ingress
 from kinform.objects import PartialObjectMetadata, TypedObject, Unstructured
 
+F_co = TypeVar("F_co", bound=ModelFactory[Any, Any], covariant=True)
+
 NOWHERE = ClusterConfig(server="http://127.0.0.1:1")
+
+
+class OwnGroup(Group[F_co]):
+    """As `kinform generate` writes it."""
+
+    @accessor
+    def nodes(self) -> type[Node]:
+        return Node
 
 
 @pytest.fixture
@@ -55,6 +66,24 @@ def test_accessors_lead_to_informers_and_listers_of_their_kind(
     assert sets.form is StatefulSet
     assert_type(factory.batch.v1.cron_jobs.lister, Lister[CronJob])
     assert_type(factory.networking.v1.ingresses.informer.indexer, Indexer[Ingress])
+
+
+def test_a_factory_of_any_type_decides_what_accessors_return(
+    factory: SharedInformerFactory, blocking_client: blocking.Client
+) -> None:
+    class Names:
+        def for_model(self, model: type[TypedObject], /) -> str:
+            return model.__name__
+
+    assert assert_type(OwnGroup(Names()).nodes, str) == "Node"
+    nodes = assert_type(OwnGroup(factory).nodes, ResourceInformer[Node])
+    assert nodes is factory.core.v1.nodes
+    waiting = OwnGroup(blocking.SharedInformerFactory(blocking_client)).nodes
+    assert_type(waiting, blocking.ResourceInformer[Node])
+    assert isinstance(waiting, blocking.ResourceInformer)
+    OwnGroup("not a factory")  # type: ignore[type-var]
+    with pytest.raises(AttributeError, match="cannot be assigned"):
+        OwnGroup(factory).nodes = nodes  # type: ignore[assignment]
 
 
 def test_listers_give_objects_of_their_kind(factory: SharedInformerFactory) -> None:

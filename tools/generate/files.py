@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kinform.generate import render_module
+from kinform.generate import describe_uses, render_module
 from tools.generate.groups import render_groups
 from tools.generate.modules import Catalogue, modules
 from tools.generate.packages import group_package, kind_table, models_package
@@ -15,21 +15,15 @@ from tools.schema.table import Table, load
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "src/kinform/models"
 WIRE = ROOT / "src/kinform/protobuf/tables"
-# The same accessors twice: what they lead to is another class on either side.
-GROUPS = {
-    "kinform.informers.typed": ROOT / "src/kinform/informers/typed/_generated_groups.py",
-    "kinform.blocking": ROOT / "src/kinform/blocking/_generated_groups.py",
-}
+GROUPS = ROOT / "src/kinform/informers/typed/_generated_groups.py"
 _BY_HAND = frozenset({MODELS / "_registry.py"})
 
 
 def rendered(table: Table | None = None) -> dict[Path, str]:
     """The text of each file, by where it goes. The same table gives the same bytes."""
     catalogue = Catalogue(load() if table is None else table)
-    all_modules = list(modules(catalogue))
-    files = {
-        path: render_groups(catalogue, all_modules, room=room) for room, path in GROUPS.items()
-    }
+    all_modules = describe_uses(list(modules(catalogue)))
+    files = {GROUPS: render_groups(catalogue, all_modules)}
     files[MODELS / "_table.py"] = kind_table(all_modules)
     packages = wire_packages(catalogue.table, catalogue.packages)
     files[WIRE.parent / "_table.py"] = render_packages(catalogue.table, packages)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from kinform.generate import EnumDef, FieldDef, KindDef, ModuleDef, StructDef
+from kinform.generate import EnumDef, FieldDef, KindDef, ModuleDef, StructDef, used_in
 from kinform.generate._names import attribute_name, distinct
+from tools.generate.descriptions import STRUCTS, description_of
 from tools.generate.go_types import TypeReader, innermost_structs
-from tools.schema.table import Field, Kind, Resource, Struct, Table
+from tools.schema.table import Field, Kind, Resource, Struct, Table, innermost
 
 META = "meta/v1"
 _TYPE_META = "meta/v1.TypeMeta"
@@ -90,6 +91,18 @@ class Catalogue:
                 waiting.extend(new)
         return found - self.kinds.keys()
 
+    @cached_property
+    def enum_uses(self) -> dict[str, list[str]]:
+        """The fields that take the values of an enum, such as ``core/v1.PodStatus.phase``."""
+        found: dict[str, list[str]] = {}
+        for struct in sorted({*self.kinds, *self.structs}):
+            for field in self.fields(struct):
+                name = innermost(field.type)
+                if name in self.table.type_by_id:
+                    attribute = attribute_name(field.json, of_kind=struct in self.kinds)
+                    found.setdefault(name, []).append(f"{struct}.{attribute}")
+        return found
+
     def fields(self, struct: str) -> Iterator[Field]:
         """Those that JSON has: what is inlined is in the place of the field that inlines it."""
         row: Struct = self.table.struct_by_id[struct]
@@ -154,12 +167,19 @@ class _Module:
     def _enums(self) -> Iterator[EnumDef]:
         for named in self._catalogue.table.types:
             if named.enum and _package(named.id) == self._package:
-                yield EnumDef(named.id.rpartition(".")[2], named.enum)
+                uses = self._catalogue.enum_uses.get(named.id, [])
+                about = used_in([self._in_module(use) for use in uses], before="Values of")
+                yield EnumDef(named.id.rpartition(".")[2], named.enum, about)
+
+    def _in_module(self, field: str) -> str:
+        """Return a field as code in this module would name it."""
+        package, _, name = field.partition(".")
+        return name if package == self._package else f"{module_of(package)}.{name}"
 
     def _struct(self, id_: str) -> StructDef | None:
         if _package(id_) != self._package:
             return None
-        return StructDef(id_.rpartition(".")[2], self._fields(id_))
+        return StructDef(id_.rpartition(".")[2], self._fields(id_), STRUCTS.get(id_, ""))
 
     def _kind(self, id_: str, kind: Kind) -> KindDef:
         resource = self._catalogue.resources.get((kind.group, kind.version, kind.kind))
@@ -172,6 +192,7 @@ class _Module:
             plural=resource.plural if resource else "",
             namespaced=resource.namespaced if resource else False,
             fields=self._fields(id_, of_kind=True),
+            description=description_of(kind.group, kind.kind),
         )
 
     def _fields(self, id_: str, *, of_kind: bool = False) -> tuple[FieldDef, ...]:

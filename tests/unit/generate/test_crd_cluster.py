@@ -96,7 +96,8 @@ async def test_an_aggregated_api_is_read_from_its_document(
     assert (sample.kind, sample.namespaced, sample.can_watch) == ("Sample", True, True)
     assert (probe.kind, probe.namespaced, probe.can_watch) == ("Probe", False, False)
     text = files["metrics_example_com/v1.py"]
-    assert "class Window(Model):\n    seconds: int | None = None\n" in text
+    about = '    """Used in Sample.window."""\n\n'
+    assert f"class Window(Model):\n{about}    seconds: int | None = None\n" in text
     assert 'window: Part[Window | None] = Part("window", Window)' in text
     assert "SampleList" not in text
     assert warnings == [
@@ -134,7 +135,7 @@ async def test_an_unknown_group_version_is_answered_with_the_nearest(
 async def test_what_is_no_group_version_is_refused(
     client: Client, transport: MemoryTransport, wanted: str
 ) -> None:
-    with pytest.raises(ConfigError, match="is no group-version; write it as"):
+    with pytest.raises(ConfigError, match="is not a group-version; write it as"):
         await read_cluster(client, transport, wanted)
 
 
@@ -146,6 +147,6 @@ async def test_a_document_that_is_none_is_refused(
         with pytest.raises(DecodeError, match=_DOCUMENT):
             await read_cluster(client, transport, "metrics.example.com/v1")
     transport.on(_DOCUMENT, text_answer("gone", 404))
-    with pytest.raises(DiscoveryError, match=r"describes no schemas at .* \(404\).*--crd"):
+    with pytest.raises(DiscoveryError, match=r"has no schemas at .* \(404\).*--crd"):
         await read_cluster(client, transport, "metrics.example.com/v1")
     assert all(response.closed for response in transport.responses)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -36,7 +38,6 @@ from kinform.informers import (
 )
 
 from mypkg import StableExampleCom
-from mypkg import blocking as mypkg_blocking
 from mypkg.stable_example_com import v1, v1beta1
 
 def use(
@@ -46,7 +47,7 @@ def use(
     assert_type(stable.v1.cron_tabs.informer, SharedIndexInformer[v1.CronTab])
     assert_type(stable.v1.cron_tabs.lister, Lister[v1.CronTab])
     assert_type(stable.v1beta1.cron_tabs, ResourceInformer[v1beta1.CronTab])
-    blocked = mypkg_blocking.StableExampleCom(other).v1.cron_tabs
+    blocked = StableExampleCom(other).v1.cron_tabs
     assert_type(blocked, blocking.ResourceInformer[v1.CronTab])
     assert_type(tab.spec.replicas, int)
     assert_type(tab.spec.image, str | None)
@@ -107,7 +108,6 @@ def test_there_is_a_module_for_each_group_version(home: Path) -> None:
 
     assert sorted(path.name for path in folder.glob("*.py")) == [
         "__init__.py",
-        "_blocking.py",
         "_informers.py",
         "v1.py",
         "v1beta1.py",
@@ -293,6 +293,21 @@ def test_names_that_python_cannot_have_keep_their_own_on_the_wire(awkward: Any) 
     assert awkward.Model2(spec=model.spec.copy()).to_dict()["spec"] == tree["spec"]
 
 
+def test_descriptions_are_docstrings_and_never_code(home: Path, awkward: Any) -> None:
+    about = "Ends in \\ and quotes: '''"
+    assert inspect.getdoc(awkward.Model2) == f"Model (awkward-names.example.com/v1).\n\n{about}"
+    folder = home / "mypkg" / "awkward_names_example_com"
+    informers = ast.parse((folder / "_informers.py").read_text(encoding="utf-8"))
+    texts = [
+        ast.get_docstring(each) for each in ast.walk(informers) if isinstance(each, ast.FunctionDef)
+    ]
+    assert f"Models (awkward-names.example.com/v1).\n\n{about}" in texts
+    models = ast.parse((folder / "v1.py").read_text(encoding="utf-8"))
+    assert "this" not in [each.name for each in ast.walk(models) if isinstance(each, ast.alias)]
+    literals = [each.value for each in ast.walk(models) if isinstance(each, ast.Constant)]
+    assert "'''\n    import this\n    ''' \\\n    " in literals
+
+
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -311,17 +326,17 @@ def _generated(text: str) -> str:
 
 
 def test_what_was_written_before_and_is_not_now_is_removed(tmp_path: Path) -> None:
-    door = {"__init__.py": _generated("all"), "blocking.py": _generated("all")}
+    package = {"__init__.py": _generated("all")}
     group = {name: _generated(name) for name in ("__init__.py", "_informers.py", "v1.py", "v2.py")}
     here = {f"here/{name}": text for name, text in group.items()}
     write_files(
-        tmp_path, {**door, **here, **{f"gone/{name}": text for name, text in group.items()}}
+        tmp_path, {**package, **here, **{f"gone/{name}": text for name, text in group.items()}}
     )
     by_hand = tmp_path / "here" / "by_hand.py"
     by_hand.write_text("precious = 1\n")
 
     removed = write_files(
-        tmp_path, {**door, **{path: text for path, text in here.items() if path != "here/v1.py"}}
+        tmp_path, {**package, **{path: text for path, text in here.items() if path != "here/v1.py"}}
     )
 
     gone = ["gone/__init__.py", "gone/_informers.py", "gone/v1.py", "gone/v2.py"]
@@ -337,12 +352,12 @@ def test_what_was_written_before_and_is_not_now_is_removed(tmp_path: Path) -> No
 
 
 def test_another_generated_package_inside_is_left_alone(tmp_path: Path) -> None:
-    package = {"__init__.py": _generated("a"), "blocking.py": _generated("b")}
+    package = {"__init__.py": _generated("a")}
     group = {"group/__init__.py": _generated("c"), "group/_informers.py": _generated("d")}
     write_files(tmp_path / "inner", {**package, **group})
 
     assert write_files(tmp_path, {**package, **group}) == []
-    assert len(list((tmp_path / "inner").rglob("*.py"))) == 4
+    assert len(list((tmp_path / "inner").rglob("*.py"))) == 3
 
 
 def test_a_file_of_another_origin_is_never_replaced_and_nothing_else_is_written(
@@ -352,7 +367,7 @@ def test_a_file_of_another_origin_is_never_replaced_and_nothing_else_is_written(
     mine = tmp_path / "group" / "v1.py"
     mine.write_text("precious = 1\n")
 
-    with pytest.raises(ConfigError, match=r"v1\.py is in the way, and .* did not write it"):
+    with pytest.raises(ConfigError, match=r"v1\.py already exists and was not written by"):
         write_files(tmp_path, {"__init__.py": _generated("a"), "group/v1.py": _generated("b")})
 
     assert mine.read_text() == "precious = 1\n"
@@ -382,7 +397,7 @@ def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
 def test_every_file_says_that_it_is_generated(home: Path) -> None:
     files = list((home / "mypkg").rglob("*.py"))
 
-    assert len(files) == 19
+    assert len(files) == 14
     for file in files:
         first = file.read_text(encoding="utf-8").splitlines()[0]
         assert first.endswith('generated by `kinform generate`; do not edit."""')

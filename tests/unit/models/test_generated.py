@@ -78,6 +78,26 @@ def test_every_type_of_a_module_can_be_resolved_and_made(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_every_class_of_a_module_says_what_it_is(name: str) -> None:
+    module = import_module(name)
+    assert [each for each in module.__all__ if "__doc__" not in vars(getattr(module, each))] == []
+    assert [each for each in module.__all__ if not getattr(module, each).__doc__] == []
+
+
+def test_docstrings_name_the_kind_or_the_fields_that_use_the_type() -> None:
+    assert apps.v1.Deployment.__doc__ == (
+        "Deployment (apps/v1).\n\n    A Deployment keeps equal pods running and replaces them "
+        "gradually when their template changes.\n    "
+    )
+    assert apps.v1.DeploymentSpec.__doc__ == "The spec of a Deployment."
+    assert core.v1.Lifecycle.__doc__ == (
+        "Used in Container.lifecycle and EphemeralContainer.lifecycle."
+    )
+    assert core.v1.PodPhase.__doc__ == "Values of PodStatus.phase."
+    assert apps.v1.StatefulSetOrdinals.__doc__ == "Used in StatefulSetSpec.ordinals."
+
+
 def test_every_field_of_the_table_has_its_name_on_the_wire() -> None:
     catalogue = Catalogue(load())
     checked = 0

@@ -100,9 +100,9 @@ def test_registering_a_class_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "complaint"),
     [
-        (Widget, OtherWidget, r"OtherWidget cannot.*example.com/v1/Widget is .*\.Widget already"),
-        (Widget, OtherKind, r"OtherKind cannot.*example.com/v1/widgets is .*\.Widget already"),
-        (Widget, OwnPod, r"OwnPod cannot.*v1/Pod is kinform.models.core.v1.Pod already"),
+        (Widget, OtherWidget, r"OtherWidget cannot.*example.com/v1/Widget already has .*\.Widget"),
+        (Widget, OtherKind, r"OtherKind cannot.*example.com/v1/widgets already has .*\.Widget"),
+        (Widget, OwnPod, r"OwnPod cannot.*v1/Pod already has kinform.models.core.v1.Pod"),
     ],
 )
 def test_a_second_class_for_the_same_is_refused(
@@ -123,7 +123,9 @@ def test_a_class_without_a_resource_cannot_be_registered() -> None:
 
 @pytest.mark.parametrize("wrong", [5, None, "v1/pods", int, core.v1.Container, core.v1.Pod()])
 def test_what_is_no_class_for_objects_cannot_be_registered(wrong: Any) -> None:
-    with pytest.raises(InvalidNameError, match=r"is no class for objects; register\(Thing\) takes"):
+    with pytest.raises(
+        InvalidNameError, match=r"is not a class for objects; register\(Thing\) takes"
+    ):
         register(wrong)
 
 
