@@ -1,4 +1,4 @@
-"""The table in; every generated file and its text out, and how they compare with what is there."""
+"""Renders all generated files, and compares them with the existing ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_HAND = frozenset({MODELS / "_registry.py"})
 
 
 def rendered(table: Table | None = None) -> dict[Path, str]:
-    """The text of each file, by where it goes. The same table gives the same bytes."""
+    """Return the text of each file by its path. The same table gives the same bytes."""
     catalogue = Catalogue(load() if table is None else table)
     all_modules = describe_uses(list(modules(catalogue)))
     files = {GROUPS: render_groups(catalogue, all_modules)}
@@ -44,7 +44,7 @@ def rendered(table: Table | None = None) -> dict[Path, str]:
 
 
 def differing(files: Mapping[Path, str]) -> list[Path]:
-    """Those that are not there, or say something else."""
+    """Return the files that are missing or have another content."""
     return sorted(
         path
         for path, text in files.items()
@@ -53,5 +53,5 @@ def differing(files: Mapping[Path, str]) -> list[Path]:
 
 
 def obsolete(files: Mapping[Path, str]) -> list[Path]:
-    """What was generated once and is no more."""
+    """Return the files that were generated earlier and are no longer."""
     return sorted(path for path in MODELS.rglob("*.py") if path not in {*files, *_BY_HAND})

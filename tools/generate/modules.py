@@ -1,4 +1,4 @@
-"""The table in; a `ModuleDef` for each group-version that has models out."""
+"""Converts the table to a `ModuleDef` for each group-version that has models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tools.schema.table import Field, Kind, Resource, Struct, Table, innermost
 
 META = "meta/v1"
 _TYPE_META = "meta/v1.TypeMeta"
-# Go's factory still has this group, though no server does: its resources are known by heart.
-_BY_HEART = {
+# Go's factory still has this group, but no server serves it, so its resources are listed here.
+_NOT_SERVED = {
     ("extensions", "v1beta1"): {
         "DaemonSet": "daemonsets",
         "Deployment": "deployments",
@@ -24,7 +24,7 @@ _BY_HEART = {
     }
 }
 _LIST_AND_WATCH = ("get", "list", "watch")
-# Of meta/v1, what travels as query parameters or as a frame, or is a form of object in kinform.
+# Kinds of meta/v1 that are query parameters or watch frames, or have a class in kinform.
 _NOT_MODELS = frozenset(
     {
         "CreateOptions",
@@ -40,22 +40,22 @@ _NOT_MODELS = frozenset(
 
 
 class Catalogue:
-    """What of the table becomes Python, and where it goes."""
+    """The parts of the table that become Python."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
 
     @cached_property
     def packages(self) -> list[str]:
-        """In the server's order of preference; what no server serves comes last."""
+        """In the server's order of preference; those that no server serves come last."""
         served = [each.package for each in self.table.group_versions if each.served]
-        return [*served, *("/".join(each) for each in _BY_HEART), META]
+        return [*served, *("/".join(each) for each in _NOT_SERVED), META]
 
     @cached_property
     def resources(self) -> dict[tuple[str, str, str], Resource]:
         """By group, version and kind."""
         found = {(each.group, each.version, each.kind): each for each in self.table.resources}
-        for (group, version), plurals in _BY_HEART.items():
+        for (group, version), plurals in _NOT_SERVED.items():
             for kind, plural in plurals.items():
                 found[group, version, kind] = Resource(
                     group=group,
@@ -70,7 +70,7 @@ class Catalogue:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """By the id of the struct: all that get a class. A list is an `ObjectList` of any kind."""
+        """All kinds with a class, by the id of their struct. Lists have none: see `ObjectList`."""
         return {
             kind.struct: kind
             for kind in self.table.kinds
@@ -81,7 +81,7 @@ class Catalogue:
 
     @cached_property
     def structs(self) -> set[str]:
-        """The ids of those that kinds are made of, and that are no kinds themselves."""
+        """The ids of the structs that kinds consist of, except kinds themselves."""
         found: set[str] = set()
         waiting = list(self.kinds)
         while waiting:
@@ -104,7 +104,7 @@ class Catalogue:
         return found
 
     def fields(self, struct: str) -> Iterator[Field]:
-        """Those that JSON has: what is inlined is in the place of the field that inlines it."""
+        """Yield the fields as in JSON: inlined structs are replaced by their fields."""
         row: Struct = self.table.struct_by_id[struct]
         for field in row.fields:
             if not field.inline:
@@ -119,7 +119,7 @@ def module_of(package: str) -> str:
 
 
 def alias_of(package: str) -> str:
-    """What other modules call it: ``core/v1`` → ``core_v1``."""
+    """Return the name in other modules: ``core/v1`` → ``core_v1``."""
     return package.replace("/", "_")
 
 
@@ -129,7 +129,7 @@ def modules(catalogue: Catalogue) -> Iterator[ModuleDef]:
 
 
 class _Module:
-    """One group-version on its way to a `ModuleDef`."""
+    """Builds the `ModuleDef` of one group-version."""
 
     def __init__(self, catalogue: Catalogue, package: str) -> None:
         self._catalogue = catalogue
@@ -160,7 +160,7 @@ class _Module:
         if package == self._package:
             return name
         if package not in self._catalogue.packages:
-            raise LookupError(f"{self._package} needs {struct}, of which no module is generated")
+            raise LookupError(f"{self._package} needs {struct}, which has no generated module")
         self._others.add(package)
         return f"{alias_of(package)}.{name}"
 
@@ -185,7 +185,7 @@ class _Module:
         resource = self._catalogue.resources.get((kind.group, kind.version, kind.kind))
         return KindDef(
             name=id_.rpartition(".")[2],
-            # Every group has these options; clients say "v1".
+            # Every group has these options; clients send "v1".
             group="" if kind.kind == "DeleteOptions" else kind.group,
             version=kind.version,
             kind=kind.kind,

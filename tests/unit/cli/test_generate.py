@@ -40,7 +40,7 @@ def test_definitions_become_a_package_and_one_line_says_of_what(
         "stable.example.com/v1beta1 CronTab, certs.example.com/v1 Certificate\n"
     )
     assert "class CronTab(" in (out / "stable_example_com" / "v1.py").read_text("utf-8")
-    assert len(list(out.rglob("*.py"))) == 11
+    assert len(list(out.rglob("*.py"))) == 8
 
 
 def test_the_same_definitions_give_the_same_package(crd: Path, tmp_path: Path) -> None:
