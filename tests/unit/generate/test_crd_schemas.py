@@ -165,9 +165,7 @@ def test_a_schema_becomes_a_type_and_a_default(
     ],
     ids=str,
 )
-def test_what_cannot_be_expressed_is_any_with_a_warning_that_names_the_path(
-    schema: Any, why: str
-) -> None:
+def test_a_schema_without_a_python_type_is_any_with_a_warning(schema: Any, why: str) -> None:
     read = _read_spec(("schedule",), schedule=schema, beside={"type": "string"})
 
     assert read.field("CronTabSpec", "schedule") == ("Any", "None")
@@ -177,7 +175,7 @@ def test_what_cannot_be_expressed_is_any_with_a_warning_that_names_the_path(
     ]
 
 
-def test_only_the_part_that_cannot_be_expressed_is_any() -> None:
+def test_only_the_part_without_a_python_type_is_any() -> None:
     read = _read_spec(
         many={"type": "array", "items": {}},
         mapped={"type": "object", "additionalProperties": {"oneOf": []}},
@@ -193,7 +191,7 @@ def test_only_the_part_that_cannot_be_expressed_is_any() -> None:
     ]
 
 
-def test_a_field_whose_name_is_no_text_is_left_out_with_a_warning() -> None:
+def test_a_field_name_that_is_not_text_is_left_out_with_a_warning() -> None:
     spec: dict[Any, Any] = {
         True: {"type": "string"},
         404: {"type": "string"},
@@ -437,7 +435,7 @@ COMPONENTS: dict[str, Any] = {
 }
 
 
-def test_references_lead_to_one_struct_for_all_who_refer() -> None:
+def test_references_share_one_struct() -> None:
     read = Read(_object(spec={"$ref": "#/components/schemas/com.example.v1.Spec"}), COMPONENTS)
 
     assert read.part("spec") == ("Spec", "Spec()")

@@ -58,7 +58,7 @@ func (w *walk) typeOf(t reflect.Type) string {
 		reflect.Float64:
 		return t.Kind().String()
 	}
-	fail("there is no word for the type %s", t)
+	fail("the type %s is not supported", t)
 	return ""
 }
 
@@ -120,7 +120,7 @@ func unnamed(t reflect.Type) reflect.Type {
 	case reflect.Int64:
 		return reflect.TypeFor[int64]()
 	}
-	fail("there is no word for what the type %s is made of", t)
+	fail("the underlying type of %s is not supported", t)
 	return nil
 }
 
