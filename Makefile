@@ -55,9 +55,10 @@ bench: $(READY) ## measure us beside the peers, in one run
 schema: $(READY) ## collect the table that models are generated from, with Go and a real server
 	$(BIN)/python -m tools.schema.collect
 
-generate: $(READY) ## write models, accessors and tables anew
+generate: $(READY) ## write the generated files: models, accessors, tables, the example
 	$(BIN)/python -m tools.generate
-	$(BIN)/python tools/generate_resources.py
+	$(BIN)/kinform generate --crd examples/crontab.yaml --out examples/crontabs
+	$(BIN)/python -m tools.generate_resources
 
 clean: ## remove what the targets made in this folder
 	rm -rf .venv .venv-3.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

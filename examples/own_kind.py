@@ -1,4 +1,4 @@
-"""A kind of one's own, typed: ``crontabs`` is what ``kinform generate`` makes of crontab.yaml.
+"""A custom kind, typed: ``kinform generate`` wrote ``crontabs`` from crontab.yaml.
 
     kinform generate --crd examples/crontab.yaml --out examples/crontabs
 

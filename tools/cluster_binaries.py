@@ -1,10 +1,10 @@
-"""Versions in, a folder with kube-apiserver, kubectl and etcd out.
+"""Builds kube-apiserver, kubectl and etcd for the tests.
 
 The binaries are built from the Go module registry, once, into a cache folder outside the
-repository. ``KUBEBUILDER_ASSETS`` names a folder that has them already, and wins.
+repository. If ``KUBEBUILDER_ASSETS`` names a folder with the binaries, that one is used.
 
-    python tools/cluster_binaries.py          # builds what is missing, prints the folder
-    python tools/cluster_binaries.py --where  # prints where they would be; builds nothing
+    python tools/cluster_binaries.py          # builds the missing ones, prints the folder
+    python tools/cluster_binaries.py --where  # prints the folder; builds nothing
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ BINARIES = ("kube-apiserver", "kubectl", "etcd")
 
 
 class CannotBuildError(Exception):
-    """The binaries are not there and cannot be had here; the message says why."""
+    """The binaries are missing and cannot be built; the message has the reason."""
 
 
 def cache_root() -> Path:
-    """Where everything lives that is costly to make and can be made again."""
+    """Return the folder for files that take long to build and can be built again."""
     if chosen := os.environ.get("KINFORM_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kinform"
 
 
 def assets_folder() -> Path:
-    """The folder that has, or will have, the binaries."""
+    """Return the folder of the binaries, which may not exist yet."""
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(given)
     return cache_root() / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
@@ -49,10 +49,10 @@ def missing(folder: Path) -> list[str]:
 
 
 def ensure() -> Path:
-    """The folder with all three binaries, built first if need be.
+    """Return the folder with all three binaries, building them if necessary.
 
     Raises:
-        CannotBuildError: They are missing and there is no way to build them.
+        CannotBuildError: They are missing and cannot be built.
     """
     folder = assets_folder()
     if not missing(folder):
@@ -78,7 +78,7 @@ def ensure() -> Path:
 
 @contextmanager
 def _exclusively(folder: Path) -> Iterator[None]:
-    """One builder at a time; the second one finds the work done."""
+    """Hold the lock of the folder: concurrent calls build only once."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -93,8 +93,8 @@ def _build_kubernetes(folder: Path) -> None:
     info = _go("mod", "download", "-json", f"k8s.io/kubernetes@{KUBERNETES}", cwd=folder)
     go_mod = _go("mod", "edit", "-json", json.loads(info)["GoMod"], cwd=folder)
     parsed = json.loads(go_mod)
-    # Its staging modules are required as v0.0.0 and live in its own tree; outside of it
-    # each one is published as v0.<minor>.<patch>.
+    # It requires its staging modules as v0.0.0, which exist only in its own tree; they are
+    # published as v0.<minor>.<patch>.
     staging = "v0." + KUBERNETES.split(".", 1)[1]
     replaces = "\n".join(
         f"replace {needed['Path']} => {needed['Path']} {staging}"
@@ -125,13 +125,13 @@ def _build(folder: Path, go_mod: str, commands: dict[str, str], *, ldflags: str)
             made = Path(scratch) / name
             _go("build", "-mod=mod", "-trimpath", "-buildvcs=false", "-ldflags", ldflags,
                 "-o", str(made), package, cwd=Path(scratch))  # fmt: skip
-            # A copy beside its final place, then a rename: never half a binary.
+            # Copied, then renamed: other processes never see an incomplete binary.
             shutil.copy2(made, folder / f".{name}")
             (folder / f".{name}").rename(folder / name)
 
 
 def _go(*arguments: str, cwd: Path) -> str:
-    # A tool chain newer than the installed one is a download of its own; build with what is here.
+    # Without CGO, the build needs no C compiler.
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
     done = subprocess.run(
         ["go", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False

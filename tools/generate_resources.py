@@ -1,10 +1,10 @@
-"""Aggregated discovery in, ``src/kinform/testing/_generated_resources.py`` out.
+"""Generates ``src/kinform/testing/_generated_resources.py`` from aggregated discovery.
 
-    python -m tools.generate_resources                 # asks a real kube-apiserver
-    python -m tools.generate_resources --from FOLDER   # reads a dump of those answers
+    python -m tools.generate_resources                 # starts and queries a real kube-apiserver
+    python -m tools.generate_resources --from FOLDER   # reads a dump of its responses
     python -m tools.generate_resources --check         # writes nothing; fails if they differ
 
-Names and flags only: descriptions are not ours to copy. The same server gives the same bytes.
+Only names and flags are used, no descriptions. The same server gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUTPUT = Path(__file__).parent.parent / "src/kinform/testing/_generated_resource
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EVERY_VERB = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _LINE_LENGTH = 100
-# What depends on who built the binary, and when, would make the same version give other bytes.
+# Without the fields that depend on the build: the same version must give the same bytes.
 _VERSION_FIELDS = (
     "major",
     "minor",
@@ -38,10 +38,10 @@ _VERSION_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a server says of itself: its version, and its groups in its order of preference.
+    """The version of a server, and its groups in its order of preference.
 
-    ``hashes`` has the storage version hash by group-version and plural: only the older,
-    unaggregated form of discovery tells it.
+    ``hashes`` has the storage version hashes by group-version and plural, which only the older,
+    unaggregated discovery contains.
     """
 
     version: Mapping[str, str]
@@ -50,14 +50,14 @@ class Discovery:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Discovery:
-        """From ``api.json``, ``apis.json``, ``version.json`` and ``legacy/GROUP_VERSION.json``."""
+        """Read ``api.json``, ``apis.json``, ``version.json`` and ``legacy/GROUP_VERSION.json``."""
 
         def read(path: str) -> Any:
             _, root, *group_version = path.split("/")
             name = f"legacy/{'_'.join(group_version)}" if group_version else root
             return json.loads((folder / f"{name}.json").read_bytes())
 
-        return cls._asking(read)
+        return cls._from_responses(read)
 
     @classmethod
     def from_real_cluster(cls) -> Discovery:
@@ -76,10 +76,10 @@ class Discovery:
                 with urllib.request.urlopen(request, context=tls, timeout=30) as answer:
                     return json.load(answer)
 
-            return cls._asking(ask)
+            return cls._from_responses(ask)
 
     @classmethod
-    def _asking(cls, ask: Callable[[str], Any]) -> Discovery:
+    def _from_responses(cls, ask: Callable[[str], Any]) -> Discovery:
         groups = (*ask("/api")["items"], *ask("/apis")["items"])
         hashes = {}
         for group_version in _group_versions(groups):
@@ -97,7 +97,7 @@ def _group_versions(groups: Iterable[Any]) -> Iterator[str]:
 
 
 def render(discovery: Discovery) -> str:
-    """The whole module as text, already in the formatter's style."""
+    """Return the whole module, formatted."""
     body = "\n".join(_body(discovery)) + "\n"
     digest = hashlib.sha256(body.encode()).hexdigest()
     release = discovery.version["gitVersion"]
@@ -133,7 +133,7 @@ def _body(discovery: Discovery) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """``opening(child, child)``; a tuple is one whose opening names no function."""
+    """``opening(child, child)``; in a tuple, the opening does not name a function."""
 
     opening: str
     children: tuple[str | _Call, ...]
@@ -146,7 +146,7 @@ class _Call:
 
 
 def _lines(node: str | _Call, *, indent: int = 0, trailing: str = "") -> Iterator[str]:
-    """One line if it fits, else one child per line, as the formatter does."""
+    """Yield one line if it fits, otherwise one child per line, as the formatter does."""
     space = " " * indent
     line = space + (node if isinstance(node, str) else node.on_one_line()) + trailing
     if isinstance(node, str) or len(line) <= _LINE_LENGTH:
@@ -215,7 +215,9 @@ def _text(value: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="generate_resources", description=__doc__)
-    parser.add_argument("--from", dest="folder", type=Path, help="a folder with a server's answers")
+    parser.add_argument(
+        "--from", dest="folder", type=Path, help="a folder with the responses of a server"
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments = parser.parse_args(argv)
     folder: Path | None = arguments.folder
@@ -227,7 +229,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if OUTPUT.read_text(encoding="utf-8") == text:
         return 0
     print(
-        f"{OUTPUT} is not what this server says; run tools/generate_resources.py", file=sys.stderr
+        f"{OUTPUT} differs from this server; run `python -m tools.generate_resources`",
+        file=sys.stderr,
     )
     return 1
 

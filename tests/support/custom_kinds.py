@@ -210,6 +210,7 @@ spec:
       storage: true
       schema:
         openAPIV3Schema:
+          description: 'Ends in \\ and quotes: \"\"\"'
           type: object
           properties:
             name: {type: string}
@@ -221,7 +222,12 @@ spec:
               type: object
               required: [from, class, $ref, "404"]
               properties:
-                from: {type: string}
+                from:
+                  type: string
+                  description: |
+                    \"\"\"
+                    import this
+                    \"\"\" \\
                 class: {type: string}
                 $ref: {type: string}
                 "404": {type: string}

@@ -48,7 +48,7 @@ BLOCKING_PROGRAM = """\
 import json, sys
 
 from kinform import blocking
-from mypkg.blocking import StableExampleCom
+from mypkg import StableExampleCom
 from mypkg.stable_example_com.v1 import CronTab, CronTabSpec
 
 kubeconfig, namespace = sys.argv[1:]

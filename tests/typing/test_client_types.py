@@ -1,7 +1,7 @@
-"""What type checkers say of the clients is what comes out of them.
+"""The types that checkers infer for the clients are those of the results.
 
-``assert_type`` is for the checkers, which read this file with all others; that it runs, too,
-shows that they are not told a tale.
+``assert_type`` is for the checkers, which check this file like all others. The tests also run, to
+compare with the actual types.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def test_a_function_over_any_form_takes_every_view(kinform_server: BlockingApiSe
         assert form_of(client.view(Pod)) is Pod
 
 
-def test_the_blocking_client_says_the_same(kinform_server: BlockingApiServer) -> None:
+def test_the_blocking_client_has_the_same_types(kinform_server: BlockingApiServer) -> None:
     with blocking.Client(kinform_server.config) as client:
         created = assert_type(client.create(made("a")), ConfigMap)
         raw = assert_type(client.create(RAW), Unstructured)

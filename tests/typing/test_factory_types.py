@@ -1,12 +1,12 @@
-"""What type checkers say of factories and informers is what comes out of them.
+"""The types that checkers infer for factories and informers are those of the results.
 
-``assert_type`` is for the checkers. No server is asked: what is typed here is known without one.
+``assert_type`` is for the checkers. The tests need no server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_type
+from typing import Any, TypeVar, assert_type
 
 import pytest
 
@@ -26,13 +26,24 @@ from kinform import (
 )
 from kinform.errors import NotFoundError
 from kinform.informers import EventStream, NamespaceLister, ResourceInformer
+from kinform.informers.typed import Group, ModelFactory, accessor
 from kinform.models.apps.v1 import StatefulSet, StatefulSetSpec
 from kinform.models.batch.v1 import CronJob
 from kinform.models.core.v1 import Node, Pod, PodSpec
 from kinform.models.networking.v1 import Ingress
 from kinform.objects import PartialObjectMetadata, TypedObject, Unstructured
 
+F_co = TypeVar("F_co", bound=ModelFactory[Any, Any], covariant=True)
+
 NOWHERE = ClusterConfig(server="http://127.0.0.1:1")
+
+
+class OwnGroup(Group[F_co]):
+    """As `kinform generate` writes it."""
+
+    @accessor
+    def nodes(self) -> type[Node]:
+        return Node
 
 
 @pytest.fixture
@@ -57,6 +68,24 @@ def test_accessors_lead_to_informers_and_listers_of_their_kind(
     assert_type(factory.networking.v1.ingresses.informer.indexer, Indexer[Ingress])
 
 
+def test_a_factory_of_any_type_decides_what_accessors_return(
+    factory: SharedInformerFactory, blocking_client: blocking.Client
+) -> None:
+    class Names:
+        def for_model(self, model: type[TypedObject], /) -> str:
+            return model.__name__
+
+    assert assert_type(OwnGroup(Names()).nodes, str) == "Node"
+    nodes = assert_type(OwnGroup(factory).nodes, ResourceInformer[Node])
+    assert nodes is factory.core.v1.nodes
+    waiting = OwnGroup(blocking.SharedInformerFactory(blocking_client)).nodes
+    assert_type(waiting, blocking.ResourceInformer[Node])
+    assert isinstance(waiting, blocking.ResourceInformer)
+    OwnGroup("not a factory")  # type: ignore[type-var]
+    with pytest.raises(AttributeError, match="cannot be assigned"):
+        OwnGroup(factory).nodes = nodes  # type: ignore[assignment]
+
+
 def test_listers_give_objects_of_their_kind(factory: SharedInformerFactory) -> None:
     pods = factory.core.v1.pods.lister
     with pytest.raises(NotFoundError):
@@ -67,7 +96,7 @@ def test_listers_give_objects_of_their_kind(factory: SharedInformerFactory) -> N
     assert assert_type([pod.metadata.name for pod in pods], list[str]) == []
 
 
-def test_handlers_filters_and_index_functions_are_given_them(
+def test_handlers_filters_and_index_functions_receive_objects_of_their_kind(
     factory: SharedInformerFactory,
 ) -> None:
     sets = factory.apps.v1.stateful_sets.informer
@@ -88,13 +117,15 @@ def test_handlers_filters_and_index_functions_are_given_them(
         filter=lambda each: assert_type(each, StatefulSet).spec.replicas == 1,
     )
     assert_type(registration, Registration[StatefulSet])
-    sets.add_event_handler(on_add=of_nodes)  # type: ignore[arg-type]  # they are no nodes
+    sets.add_event_handler(on_add=of_nodes)  # type: ignore[arg-type]  # they are not nodes
     sets.add_indexers({"service": lambda each: [assert_type(each, StatefulSet).spec.service_name]})
     assert assert_type(sets.indexer.by_index("service", "web"), list[StatefulSet]) == []
     assert_type(sets.events(), EventStream[StatefulSet]).close()
 
 
-def test_a_class_says_what_comes_out(factory: SharedInformerFactory, client: Client) -> None:
+def test_a_class_determines_the_type_of_the_result(
+    factory: SharedInformerFactory, client: Client
+) -> None:
     assert_type(factory.for_model(Pod), ResourceInformer[Pod])
     assert_type(factory.for_model(Pod, namespace="a").lister, Lister[Pod])
     assert_type(factory.for_resource("v1/pods"), ResourceInformer[TypedObject])
@@ -116,7 +147,7 @@ def test_a_class_says_what_comes_out(factory: SharedInformerFactory, client: Cli
     assert assert_type(new_informer(Pod, client), SharedIndexInformer[Pod]).form is Pod
 
 
-def test_so_it_is_with_other_factories(client: Client) -> None:
+def test_dynamic_and_metadata_factories_are_typed(client: Client) -> None:
     dynamic = DynamicSharedInformerFactory(client)
     assert_type(dynamic.for_resource("v1/pods"), ResourceInformer[Unstructured])
     pods = assert_type(dynamic.for_resource(Pod, form=Pod), ResourceInformer[Pod])
@@ -131,7 +162,7 @@ def blocking_client() -> Iterator[blocking.Client]:
         yield client
 
 
-def test_so_it_is_without_async(blocking_client: blocking.Client) -> None:
+def test_blocking_factories_are_typed(blocking_client: blocking.Client) -> None:
     factory = blocking.SharedInformerFactory(blocking_client)
     nodes = assert_type(factory.core.v1.nodes, blocking.ResourceInformer[Node])
     assert assert_type(nodes.informer, blocking.SharedIndexInformer[Node]).form is Node

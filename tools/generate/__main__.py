@@ -1,7 +1,7 @@
-"""``tools/schema/kubernetes.json`` in; the models of all built-in kinds out.
+"""Generates the models of all built-in kinds from ``tools/schema/kubernetes.json``.
 
-python -m tools.generate            # writes what differs
-python -m tools.generate --check    # writes nothing; fails and names what differs
+python -m tools.generate            # writes the files that differ
+python -m tools.generate --check    # writes nothing; fails and names the files that differ
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     changed, gone = differing(files), obsolete(files)
     if arguments.check:
         for path in (*changed, *gone):
-            print(f"{path.relative_to(ROOT)} is not what tools/generate writes", file=sys.stderr)
+            print(
+                f"{path.relative_to(ROOT)} is not up to date; run `python -m tools.generate`",
+                file=sys.stderr,
+            )
         return 1 if changed or gone else 0
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)

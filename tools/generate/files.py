@@ -1,11 +1,11 @@
-"""The table in; every generated file and its text out, and how they compare with what is there."""
+"""Renders all generated files, and compares them with the existing ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from kinform.generate import render_module
+from kinform.generate import describe_uses, render_module
 from tools.generate.groups import render_groups
 from tools.generate.modules import Catalogue, modules
 from tools.generate.packages import group_package, kind_table, models_package
@@ -15,21 +15,15 @@ from tools.schema.table import Table, load
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "src/kinform/models"
 WIRE = ROOT / "src/kinform/protobuf/tables"
-# The same accessors twice: what they lead to is another class on either side.
-GROUPS = {
-    "kinform.informers.typed": ROOT / "src/kinform/informers/typed/_generated_groups.py",
-    "kinform.blocking": ROOT / "src/kinform/blocking/_generated_groups.py",
-}
+GROUPS = ROOT / "src/kinform/informers/typed/_generated_groups.py"
 _BY_HAND = frozenset({MODELS / "_registry.py"})
 
 
 def rendered(table: Table | None = None) -> dict[Path, str]:
-    """The text of each file, by where it goes. The same table gives the same bytes."""
+    """Return the text of each file by its path. The same table gives the same bytes."""
     catalogue = Catalogue(load() if table is None else table)
-    all_modules = list(modules(catalogue))
-    files = {
-        path: render_groups(catalogue, all_modules, room=room) for room, path in GROUPS.items()
-    }
+    all_modules = describe_uses(list(modules(catalogue)))
+    files = {GROUPS: render_groups(catalogue, all_modules)}
     files[MODELS / "_table.py"] = kind_table(all_modules)
     packages = wire_packages(catalogue.table, catalogue.packages)
     files[WIRE.parent / "_table.py"] = render_packages(catalogue.table, packages)
@@ -50,7 +44,7 @@ def rendered(table: Table | None = None) -> dict[Path, str]:
 
 
 def differing(files: Mapping[Path, str]) -> list[Path]:
-    """Those that are not there, or say something else."""
+    """Return the files that are missing or have another content."""
     return sorted(
         path
         for path, text in files.items()
@@ -59,5 +53,5 @@ def differing(files: Mapping[Path, str]) -> list[Path]:
 
 
 def obsolete(files: Mapping[Path, str]) -> list[Path]:
-    """What was generated once and is no more."""
+    """Return the files that were generated earlier and are no longer."""
     return sorted(path for path in MODELS.rglob("*.py") if path not in {*files, *_BY_HAND})

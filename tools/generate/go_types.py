@@ -1,4 +1,4 @@
-"""A type as Go writes it in; what annotates the attribute, and what an absent one is, out."""
+"""Converts Go types to annotations and default values."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ _SCHEMA = "JSONSchemaProps"
 
 
 class PythonType(NamedTuple):
-    """``zero`` is what Go has for an absent one that is no pointer; ``None`` where it is nothing
-    that a value of this type could be."""
+    """An annotation, and the value of an absent field that is not a pointer.
+
+    ``zero`` is ``None`` if Go's zero value has no equivalent of this type.
+    """
 
     annotation: str
     zero: str
 
 
 class TypeReader:
-    """Knows the table, and how the module at hand names what is in it and in others."""
+    """Reads types of the table for one module; ``name_of`` returns the name of a struct in it."""
 
     def __init__(self, table: Table, name_of: Callable[[str], str]) -> None:
         self._table = table
         self._name_of = name_of
 
     def field(self, type_: str) -> PythonType:
-        """For a field of this type, absent or not."""
+        """Return the type of a field, including ``None`` if it may be absent."""
         expression = parse_type(type_)
         is_pointer = expression.form == "pointer"
         annotation, zero = self._read(expression)
@@ -50,7 +52,7 @@ class TypeReader:
             return self._read_name(expression.name)
         inner = self._read(expression.of)
         if expression.form != "pointer" and inner.annotation in ("datetime", "MicroTime"):
-            # Go's zero time is null in JSON, in containers, too.
+            # Go writes a zero time as null, also in containers.
             inner = PythonType(f"{inner.annotation} | None", "None")
         if expression.form == "list":
             return PythonType(f"list[{inner.annotation}]", "[]")
@@ -69,7 +71,7 @@ class TypeReader:
         return PythonType(called, f"{called}()")
 
     def _read_custom(self, name: str) -> PythonType:
-        """What has JSON of its own in Go."""
+        """Return the type of a struct that implements its own JSON in Go."""
         package, _, word = name.rpartition(".")
         if word.startswith(_SCHEMA):
             schema = self._name_of(f"{package}.{_SCHEMA}")
@@ -90,7 +92,7 @@ _CUSTOM = {
 
 
 def innermost_structs(table: Table, type_: str) -> set[str]:
-    """The structs that a value of this type may have in it, itself being one or not."""
+    """Return the structs that a value of this type may contain, or be."""
     expression = parse_type(type_)
     while expression.of is not None:
         expression = expression.of

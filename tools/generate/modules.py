@@ -1,19 +1,20 @@
-"""The table in; a `ModuleDef` for each group-version that has models out."""
+"""Converts the table to a `ModuleDef` for each group-version that has models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
 
-from kinform.generate import EnumDef, FieldDef, KindDef, ModuleDef, StructDef
+from kinform.generate import EnumDef, FieldDef, KindDef, ModuleDef, StructDef, used_in
 from kinform.generate._names import attribute_name, distinct
+from tools.generate.descriptions import STRUCTS, description_of
 from tools.generate.go_types import TypeReader, innermost_structs
-from tools.schema.table import Field, Kind, Resource, Struct, Table
+from tools.schema.table import Field, Kind, Resource, Struct, Table, innermost
 
 META = "meta/v1"
 _TYPE_META = "meta/v1.TypeMeta"
-# Go's factory still has this group, though no server does: its resources are known by heart.
-_BY_HEART = {
+# Go's factory still has this group, but no server serves it, so its resources are listed here.
+_NOT_SERVED = {
     ("extensions", "v1beta1"): {
         "DaemonSet": "daemonsets",
         "Deployment": "deployments",
@@ -23,7 +24,7 @@ _BY_HEART = {
     }
 }
 _LIST_AND_WATCH = ("get", "list", "watch")
-# Of meta/v1, what travels as query parameters or as a frame, or is a form of object in kinform.
+# Kinds of meta/v1 that are query parameters or watch frames, or have a class in kinform.
 _NOT_MODELS = frozenset(
     {
         "CreateOptions",
@@ -39,22 +40,22 @@ _NOT_MODELS = frozenset(
 
 
 class Catalogue:
-    """What of the table becomes Python, and where it goes."""
+    """The parts of the table that become Python."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
 
     @cached_property
     def packages(self) -> list[str]:
-        """In the server's order of preference; what no server serves comes last."""
+        """In the server's order of preference; those that no server serves come last."""
         served = [each.package for each in self.table.group_versions if each.served]
-        return [*served, *("/".join(each) for each in _BY_HEART), META]
+        return [*served, *("/".join(each) for each in _NOT_SERVED), META]
 
     @cached_property
     def resources(self) -> dict[tuple[str, str, str], Resource]:
         """By group, version and kind."""
         found = {(each.group, each.version, each.kind): each for each in self.table.resources}
-        for (group, version), plurals in _BY_HEART.items():
+        for (group, version), plurals in _NOT_SERVED.items():
             for kind, plural in plurals.items():
                 found[group, version, kind] = Resource(
                     group=group,
@@ -69,7 +70,7 @@ class Catalogue:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """By the id of the struct: all that get a class. A list is an `ObjectList` of any kind."""
+        """All kinds with a class, by the id of their struct. Lists have none: see `ObjectList`."""
         return {
             kind.struct: kind
             for kind in self.table.kinds
@@ -80,7 +81,7 @@ class Catalogue:
 
     @cached_property
     def structs(self) -> set[str]:
-        """The ids of those that kinds are made of, and that are no kinds themselves."""
+        """The ids of the structs that kinds consist of, except kinds themselves."""
         found: set[str] = set()
         waiting = list(self.kinds)
         while waiting:
@@ -90,8 +91,20 @@ class Catalogue:
                 waiting.extend(new)
         return found - self.kinds.keys()
 
+    @cached_property
+    def enum_uses(self) -> dict[str, list[str]]:
+        """The fields that take the values of an enum, such as ``core/v1.PodStatus.phase``."""
+        found: dict[str, list[str]] = {}
+        for struct in sorted({*self.kinds, *self.structs}):
+            for field in self.fields(struct):
+                name = innermost(field.type)
+                if name in self.table.type_by_id:
+                    attribute = attribute_name(field.json, of_kind=struct in self.kinds)
+                    found.setdefault(name, []).append(f"{struct}.{attribute}")
+        return found
+
     def fields(self, struct: str) -> Iterator[Field]:
-        """Those that JSON has: what is inlined is in the place of the field that inlines it."""
+        """Yield the fields as in JSON: inlined structs are replaced by their fields."""
         row: Struct = self.table.struct_by_id[struct]
         for field in row.fields:
             if not field.inline:
@@ -106,7 +119,7 @@ def module_of(package: str) -> str:
 
 
 def alias_of(package: str) -> str:
-    """What other modules call it: ``core/v1`` → ``core_v1``."""
+    """Return the name in other modules: ``core/v1`` → ``core_v1``."""
     return package.replace("/", "_")
 
 
@@ -116,7 +129,7 @@ def modules(catalogue: Catalogue) -> Iterator[ModuleDef]:
 
 
 class _Module:
-    """One group-version on its way to a `ModuleDef`."""
+    """Builds the `ModuleDef` of one group-version."""
 
     def __init__(self, catalogue: Catalogue, package: str) -> None:
         self._catalogue = catalogue
@@ -147,31 +160,39 @@ class _Module:
         if package == self._package:
             return name
         if package not in self._catalogue.packages:
-            raise LookupError(f"{self._package} needs {struct}, of which no module is generated")
+            raise LookupError(f"{self._package} needs {struct}, which has no generated module")
         self._others.add(package)
         return f"{alias_of(package)}.{name}"
 
     def _enums(self) -> Iterator[EnumDef]:
         for named in self._catalogue.table.types:
             if named.enum and _package(named.id) == self._package:
-                yield EnumDef(named.id.rpartition(".")[2], named.enum)
+                uses = self._catalogue.enum_uses.get(named.id, [])
+                about = used_in([self._in_module(use) for use in uses], before="Values of")
+                yield EnumDef(named.id.rpartition(".")[2], named.enum, about)
+
+    def _in_module(self, field: str) -> str:
+        """Return a field as code in this module would name it."""
+        package, _, name = field.partition(".")
+        return name if package == self._package else f"{module_of(package)}.{name}"
 
     def _struct(self, id_: str) -> StructDef | None:
         if _package(id_) != self._package:
             return None
-        return StructDef(id_.rpartition(".")[2], self._fields(id_))
+        return StructDef(id_.rpartition(".")[2], self._fields(id_), STRUCTS.get(id_, ""))
 
     def _kind(self, id_: str, kind: Kind) -> KindDef:
         resource = self._catalogue.resources.get((kind.group, kind.version, kind.kind))
         return KindDef(
             name=id_.rpartition(".")[2],
-            # Every group has these options; clients say "v1".
+            # Every group has these options; clients send "v1".
             group="" if kind.kind == "DeleteOptions" else kind.group,
             version=kind.version,
             kind=kind.kind,
             plural=resource.plural if resource else "",
             namespaced=resource.namespaced if resource else False,
             fields=self._fields(id_, of_kind=True),
+            description=description_of(kind.group, kind.kind),
         )
 
     def _fields(self, id_: str, *, of_kind: bool = False) -> tuple[FieldDef, ...]:

@@ -1,10 +1,10 @@
-"""Go's types and a server's word about them in, ``tools/schema/kubernetes.json`` out.
+"""Collects ``tools/schema/kubernetes.json`` from Go's types and a real server.
 
-    python -m tools.schema.collect           # writes the table anew
+    python -m tools.schema.collect           # writes the table
     python -m tools.schema.collect --check   # writes nothing; fails if it would differ
 
-Go knows names, types and protobuf numbers; the server knows resources, required fields and
-enums. `tools.schema.table` tells what the rows mean. The same versions give the same bytes.
+Go's types have names, types and protobuf numbers; the server has resources, required fields and
+enums. `tools.schema.table` describes the rows. The same versions give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tools.schema.table import (
 
 
 def collect() -> Table:
-    """Build and run the Go program, start a server and ask it.
+    """Run the Go program, start a server, and combine their results.
 
     Raises:
-        CannotBuildError: One of them cannot be had here.
+        CannotBuildError: The program or the server cannot be built.
     """
-    facts = server.ask_a_real_server()
+    facts = server.read_real_server()
     types = reflection.reflect()
     packages = tuple(msgspec.convert(types["packages"], list[Package]))
     found = tuple(msgspec.convert(types["structs"], list[Struct]))
@@ -74,17 +74,19 @@ def _group_versions(packages: Sequence[Package], facts: ServerFacts) -> list[Gro
 
 
 def _types(types: Sequence[NamedType], structs: Sequence[Struct]) -> list[NamedType]:
-    """With the enums that fields of theirs have; a struct that is not served has the same."""
+    """Add the enums of their fields; structs that are not served have the same ones."""
     enums: dict[str, tuple[str, ...]] = {}
     for struct in structs:
         for field in struct.fields:
             if field.enum and enums.setdefault(innermost(field.type), field.enum) != field.enum:
-                raise ValueError(f"the enum of {struct.id}.{field.go} is not its type's own")
+                raise ValueError(
+                    f"the enum of {struct.id}.{field.go} differs from that of its type"
+                )
     return [msgspec.structs.replace(each, enum=enums.get(each.id, ())) for each in types]
 
 
 class _Annotated:
-    """Structs, with what the schemas say of their fields."""
+    """Adds to structs what the schemas contain about their fields."""
 
     def __init__(
         self, packages: Sequence[Package], structs: Sequence[Struct], schemas: Schemas
@@ -106,7 +108,7 @@ class _Annotated:
         ]
 
     def _schema(self, struct: Struct) -> Mapping[str, Property] | None:
-        """``k8s.io/api/core/v1`` and ``Pod`` are ``io.k8s.api.core.v1.Pod`` there."""
+        """Return the schema ``io.k8s.api.core.v1.Pod`` for ``Pod`` in ``k8s.io/api/core/v1``."""
         package, _, name = struct.id.partition(".")
         host, *path = self._go[package].split("/")
         return self._schemas.get(".".join((*reversed(host.split(".")), *path, name)))
@@ -115,7 +117,7 @@ class _Annotated:
         for field in struct.fields:
             if field.inline:
                 inner = self._structs[field.type.removeprefix("*")]
-                # What is only ever inlined is told about where it is.
+                # Structs that are only inlined have no schema of their own.
                 if self._schema(inner) is None:
                     self._learn(inner, schema)
             elif (said := schema.get(field.json)) is not None and (
@@ -131,7 +133,7 @@ class _Annotated:
 
 
 def render(table: Table) -> str:
-    """The file: a row on each line, and a field on each line within a struct."""
+    """Return the file: one row per line, and one field per line within a struct."""
     parts = [f'"version":{_line(table.version)}']
     for name, rows in (
         ("groupVersions", table.group_versions),

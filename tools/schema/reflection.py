@@ -1,6 +1,6 @@
-"""Our Go program in ``reflect/`` in, what it says of Go's types out.
+"""Runs the Go program in ``reflect/``, which describes Go's types of the Kubernetes API.
 
-It is built once, into the cache folder, with the Kubernetes that the servers of the tests have.
+It is built once, into the cache folder, with the same Kubernetes version as the test servers.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _STAGING = "v0." + KUBERNETES.split(".", 1)[1]
 
 
 def reflect() -> Any:
-    """``packages``, ``kinds``, ``types`` and ``structs``, as `tools.schema.table` has them.
+    """Return ``packages``, ``kinds``, ``types`` and ``structs`` as in `tools.schema.table`.
 
     Raises:
-        CannotBuildError: The program is not there and cannot be built, or it failed.
+        CannotBuildError: The program cannot be built, or it failed.
     """
     return json.loads(_run([str(_program())], cwd=_SOURCES))
 
@@ -40,10 +40,10 @@ def _program() -> Path:
     if program.exists():
         return program
     if shutil.which("go") is None:
-        raise CannotBuildError(f"no {program}, and no `go` to build it with; install Go")
+        raise CannotBuildError(f"{program} is missing and there is no `go` to build it; install Go")
     program.parent.mkdir(parents=True, exist_ok=True)
     print(f"building {program}, once", file=sys.stderr, flush=True)
-    # Under another name until it is whole.
+    # Renamed when complete.
     fresh = program.with_suffix(f".{os.getpid()}")
     _run(["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(fresh), "."], cwd=_SOURCES)
     fresh.rename(program)
@@ -51,14 +51,14 @@ def _program() -> Path:
 
 
 def _check_versions() -> None:
-    """One Kubernetes for the types and for the server, or the table would be of neither."""
+    """Check that the types and the server are of the same Kubernetes version."""
     wanted = re.findall(
         r"^\s+(k8s\.io/\S+) (v0\.\d+\.\d+)$", (_SOURCES / "go.mod").read_text(), re.M
     )
     if odd := [f"{module} {version}" for module, version in wanted if version != _STAGING]:
         raise CannotBuildError(
-            f"{_SOURCES / 'go.mod'} asks for {', '.join(odd)}, and tools/cluster_binaries.py for "
-            f"Kubernetes {KUBERNETES}; let it ask for {_STAGING}, then run `go mod tidy` there"
+            f"{_SOURCES / 'go.mod'} requires {', '.join(odd)}, but tools/cluster_binaries.py "
+            f"builds Kubernetes {KUBERNETES}; require {_STAGING}, then run `go mod tidy` there"
         )
 
 

@@ -1,6 +1,6 @@
-"""A real kube-apiserver in, what it says of its API out: resources, required fields, enums.
+"""Reads resources, required fields and enums from a real kube-apiserver.
 
-Everything that is still alpha is switched on, so that it is seen, too.
+All feature gates are enabled, so that alpha resources are included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EVERY_GATE = "--feature-gates=AllAlpha=true,AllBeta=true"
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What the server's schema says of a field, beyond its type."""
+    """What the server's schema contains about a field, besides its type."""
 
     required: bool
     enum: tuple[str, ...]
@@ -40,8 +40,8 @@ class ServerFacts:
     schemas: Schemas
 
 
-def ask_a_real_server() -> ServerFacts:
-    """Start one, ask it, stop it."""
+def read_real_server() -> ServerFacts:
+    """Start a server, read its API, and stop it."""
     with RealCluster(apiserver_options=[_EVERY_GATE]) as cluster:
         tls = cluster.ssl_context()
 
@@ -104,14 +104,14 @@ def _subresource(subresource: Any, own: tuple[str, str]) -> Subresource:
 
 
 def _kind(row: Any, own: tuple[str, str]) -> tuple[str, str, str]:
-    """Group, version and kind; those that the server leaves empty are the resource's own."""
+    """Return group, version and kind; empty ones are those of the resource."""
     kind = row["responseKind"]
     group, version = (kind["group"], kind["version"]) if kind["version"] else own
     return group, version, kind["kind"]
 
 
 def _schemas(documents: Iterator[Any]) -> Schemas:
-    """Of all documents together: each has those that its own paths need."""
+    """Combine the schemas of all documents; each has those that its paths use."""
     found: dict[str, dict[str, Property]] = {}
     for document in documents:
         for name, schema in document.get("components", {}).get("schemas", {}).items():
@@ -126,7 +126,7 @@ def _schemas(documents: Iterator[Any]) -> Schemas:
 
 
 def _enum(schema: Any) -> tuple[str, ...]:
-    """The values allowed, of the field or of its elements."""
+    """Return the allowed values of the field or of its elements."""
     if "enum" in schema:
         return tuple(schema["enum"])
     for inner in (schema.get("items"), schema.get("additionalProperties")):

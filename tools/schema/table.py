@@ -1,28 +1,28 @@
-"""``kubernetes.json`` in, typed rows out: what the built-in API of Kubernetes is made of.
+"""The rows of ``kubernetes.json``: the built-in API of Kubernetes.
 
-The file has one row per line, sorted, without what is at its default. Its parts:
+The file has one row per line, sorted, without default values. Its parts:
 
 ``version``
-    The release of Kubernetes that it tells about.
+    The release of Kubernetes.
 ``groupVersions``
-    `GroupVersion`: the served ones in the server's order of preference, then the others that the
-    Go types still have.
+    `GroupVersion`: the served ones in the server's order of preference, then others that only Go's
+    types have.
 ``packages``
-    `Package`: the Go packages that types live in. The ``id`` is what the names of types start
-    with: ``core/v1.Pod``, ``meta/v1.ObjectMeta``, ``resource.Quantity``, ``types.UID``.
+    `Package`: the Go packages of the types. The ``id`` is the prefix of type names:
+    ``core/v1.Pod``, ``meta/v1.ObjectMeta``, ``resource.Quantity``, ``types.UID``.
 ``kinds``
-    `Kind`: what has an ``apiVersion`` and a ``kind`` on the wire, and its struct. Lists, options
-    and the like are kinds, too.
+    `Kind`: objects with an ``apiVersion`` and a ``kind`` on the wire, and their structs. Lists and
+    options are kinds, too.
 ``resources``
-    `Resource`: what is served, with every gate open, and its subresources.
+    `Resource`: the served resources, with all feature gates enabled, and their subresources.
 ``types``
-    `NamedType`: names for what is no struct, such as ``core/v1.PodPhase``.
+    `NamedType`: named types that are not structs, such as ``core/v1.PodPhase``.
 ``structs``
     `Struct`, each with its `Field` rows in Go's order.
 
-A type is written as Go writes it: ``string``, ``bool``, ``int``, ``int32``, ``int64``,
+Types are written as in Go: ``string``, ``bool``, ``int``, ``int32``, ``int64``,
 ``float64``, ``bytes`` (base64 in JSON), ``any``, a name with a dot (a struct or a named type),
-``*T``, ``[]T``, ``map[K]T``. `parse_type` takes it apart.
+``*T``, ``[]T``, ``map[K]T``. `parse_type` parses them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Wire = Literal["varint", "fixed64", "bytes"]
 class Row(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """What all rows share: what is at its default is left out, and there is nothing else."""
+    """The base class of rows: default values are omitted, unknown fields are errors."""
 
 
 class GroupVersion(Row, frozen=True, kw_only=True):
-    """``package`` holds its Go types; a served one has resources."""
+    """A group and version; ``package`` has its Go types. Only served ones have resources."""
 
     group: str
     version: str
@@ -55,7 +55,7 @@ class GroupVersion(Row, frozen=True, kw_only=True):
 
 
 class Package(Row, frozen=True, kw_only=True):
-    """``group`` and ``version`` are ``None`` where only parts live, as in ``intstr``."""
+    """A Go package; without group and version if it has no kinds, as ``intstr``."""
 
     id: str
     go: str
@@ -64,7 +64,7 @@ class Package(Row, frozen=True, kw_only=True):
 
 
 class Kind(Row, frozen=True, kw_only=True):
-    """A struct that goes by this name in this group-version."""
+    """The name of a struct in a group-version."""
 
     group: str
     version: str
@@ -73,7 +73,7 @@ class Kind(Row, frozen=True, kw_only=True):
 
 
 class Subresource(Row, frozen=True, kw_only=True):
-    """Its kind can be of another group: ``deployments/scale`` is autoscaling/v1 Scale."""
+    """A subresource. Its kind may be in another group, as ``deployments/scale``."""
 
     name: str
     group: str
@@ -83,7 +83,7 @@ class Subresource(Row, frozen=True, kw_only=True):
 
 
 class Resource(Row, frozen=True, kw_only=True):
-    """A path of the server; ``kind`` is in the same group-version."""
+    """A resource of the server; ``kind`` is in the same group-version."""
 
     group: str
     version: str
@@ -98,10 +98,10 @@ class Resource(Row, frozen=True, kw_only=True):
 
 
 class NamedType(Row, frozen=True, kw_only=True):
-    """``type`` is what it is made of, ``enum`` the values that the server's schemas allow.
+    """A named type: its underlying ``type``, and the values that the server's schemas allow.
 
-    A list that is a ``message`` has a protobuf message of its own, with ``items = 1``; as a plain
-    list it would be repeated in place.
+    A list that is a ``message`` has its own protobuf message with ``items = 1``; other lists are
+    repeated fields.
     """
 
     id: str
@@ -116,15 +116,15 @@ class Field(Row, frozen=True, kw_only=True):
     Attributes:
         json: The name in JSON; empty if ``inline``, and in custom structs.
         go: The name in Go.
-        inline: JSON has the fields of this struct in place of it; protobuf has it as a field.
-        omitempty: Go leaves it out of JSON if it is false, 0, "", nil or of length 0.
-        omitzero: Go leaves it out of JSON if it is the zero value; of structs, too.
-        required: The server's schema demands it. Known for served group-versions only.
-        enum: The values that the server's schema allows; of a list or a map, for its elements.
-        number: In protobuf; 0 where protobuf has no such field.
-        wire: How protobuf writes it, or each element of it; empty without a number.
-        repeated: Protobuf has a record for each element, or for each entry of a map.
-        proto: The name in protobuf; empty if it is the one in JSON.
+        inline: In JSON, the fields of this struct replace it; in protobuf it is a field.
+        omitempty: Go omits it in JSON if it is false, 0, "", nil or of length 0.
+        omitzero: Go omits it in JSON if it is the zero value, also of a struct.
+        required: The server's schema requires it; only known for served group-versions.
+        enum: The values that the server's schema allows, for a list or map those of elements.
+        number: The number in protobuf; 0 if protobuf does not have the field.
+        wire: The wire type in protobuf, of each element if repeated; empty without a number.
+        repeated: In protobuf there is a record for each element or map entry.
+        proto: The name in protobuf; empty if it is the same as in JSON.
     """
 
     json: str = ""
@@ -152,8 +152,8 @@ class Field(Row, frozen=True, kw_only=True):
 class Struct(Row, frozen=True, kw_only=True):
     """A Go struct.
 
-    If it is ``custom``, Go has code of its own for its JSON, and ``fields`` tell about protobuf
-    alone. Without ``message`` there is no protobuf of it.
+    If it is ``custom``, it implements its own JSON in Go, and ``fields`` only describe protobuf.
+    Without ``message``, protobuf does not have it.
     """
 
     id: str
@@ -163,7 +163,7 @@ class Struct(Row, frozen=True, kw_only=True):
 
 
 class Table(Row, frozen=True, kw_only=True, dict=True):
-    """The whole file, and ways to find a row."""
+    """The whole file, with lookups."""
 
     version: str
     group_versions: tuple[GroupVersion, ...]
@@ -193,7 +193,7 @@ class Table(Row, frozen=True, kw_only=True, dict=True):
 
 @dataclass(frozen=True, slots=True)
 class TypeExpression:
-    """A type, taken apart: ``name`` of a ``name``, else what it is ``of``; a map has a ``key``."""
+    """A parsed type: a ``name``, or the type it is ``of``; a map also has a ``key``."""
 
     form: Literal["name", "pointer", "list", "map"]
     name: str = ""
@@ -202,20 +202,20 @@ class TypeExpression:
 
 
 def parse_type(text: str) -> TypeExpression:
-    """``[]*core/v1.Pod`` as a list of pointers to a name."""
+    """Parse a type: ``[]*core/v1.Pod`` is a list of pointers to a name."""
     if text.startswith("*"):
         return TypeExpression("pointer", of=parse_type(text[1:]))
     if text.startswith("[]"):
         return TypeExpression("list", of=parse_type(text[2:]))
     if text.startswith("map["):
-        # No key has brackets of its own: JSON has none but strings.
+        # Keys are strings in JSON, so they have no brackets.
         key, _, value = text.removeprefix("map[").partition("]")
         return TypeExpression("map", key=parse_type(key), of=parse_type(value))
     return TypeExpression("name", name=text)
 
 
 def innermost(text: str) -> str:
-    """The name within: of ``map[string][]core/v1.Pod``, and of ``*core/v1.Pod``, the pod."""
+    """Return the innermost name: ``core/v1.Pod`` for ``map[string][]*core/v1.Pod``."""
     expression = parse_type(text)
     while expression.of is not None:
         expression = expression.of
@@ -223,9 +223,9 @@ def innermost(text: str) -> str:
 
 
 def load(path: Path = PATH) -> Table:
-    """The committed table, or the one at ``path``.
+    """Load the committed table, or the one at ``path``.
 
     Raises:
-        msgspec.ValidationError: It does not have this shape; says where.
+        msgspec.ValidationError: The file is invalid; the message names the place.
     """
     return msgspec.json.decode(path.read_bytes(), type=Table)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
-from kinform.informers import ResourceInformer
-from kinform.objects import TypedObject
+from kinform.informers.typed import Group, ModelFactory, accessor
 
 from . import v1
 
@@ -14,30 +13,28 @@ __all__ = [
     "CronExampleComV1",
 ]
 
-T = TypeVar("T", bound=TypedObject)
+F_co = TypeVar("F_co", bound=ModelFactory[Any, Any], covariant=True)
 
 
-class TypedInformers(Protocol):
-    def for_model(self, model: type[T], /) -> ResourceInformer[T]: ...
+class CronExampleComV1(Group[F_co]):
+    """The informers for cron.example.com/v1."""
+
+    __slots__ = ()
+
+    @accessor
+    def cron_tabs(self) -> type[v1.CronTab]:
+        """CronTabs (cron.example.com/v1).
+
+        Runs an image on a schedule.
+        """
+        return v1.CronTab
 
 
-class CronExampleComV1:
-    __slots__ = ("_factory",)
+class CronExampleCom(Group[F_co]):
+    """The versions of cron.example.com."""
 
-    def __init__(self, factory: TypedInformers) -> None:
-        self._factory = factory
-
-    @property
-    def cron_tabs(self) -> ResourceInformer[v1.CronTab]:
-        return self._factory.for_model(v1.CronTab)
-
-
-class CronExampleCom:
-    __slots__ = ("_factory",)
-
-    def __init__(self, factory: TypedInformers) -> None:
-        self._factory = factory
+    __slots__ = ()
 
     @property
-    def v1(self) -> CronExampleComV1:
+    def v1(self) -> CronExampleComV1[F_co]:
         return CronExampleComV1(self._factory)

@@ -15,16 +15,29 @@ __all__ = [
 
 
 class CronTabSpecConcurrencyPolicy(StrEnum):
+    """Values of spec.concurrencyPolicy in CronTab."""
+
     ALLOW = "Allow"
     FORBID = "Forbid"
     REPLACE = "Replace"
 
 
 class CronTabSpec(Model):
+    """What to run, and when."""
+
     concurrency_policy: str | None = None
+    """What to do if the previous run has not finished:
+
+    - `Allow` starts another run beside it.
+    - `Forbid` skips this run.
+    - `Replace` stops the previous run first.
+    """
     cron_spec: Always[str] = ""
+    """When to run, as in crontab(5): minute, hour, day, month, weekday."""
     image: str | None = None
+    """The image to run; the default of the cluster if absent."""
     replicas: Always[int] = 0
+    """The number of pods for each run."""
 
 
 class CronTab(
@@ -35,9 +48,15 @@ class CronTab(
     plural="crontabs",
     namespaced=True,
 ):
+    """CronTab (cron.example.com/v1).
+
+    Runs an image on a schedule.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CronTabSpec] = Part("spec", CronTabSpec, CronTabSpec)
+    """What to run, and when."""
 
     def __init__(
         self,

@@ -8,7 +8,6 @@ from typing import TypeVar, Unpack, cast
 from kinform._checks import expect
 from kinform.blocking._client import Client, inner_client
 from kinform.blocking._factory import BlockingFactory, ResourceInformer
-from kinform.blocking._generated_groups import Groups
 from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
 from kinform.blocking._source import ListWatch
 from kinform.client import Fields, Labels
@@ -22,7 +21,7 @@ from kinform.informers import (
 from kinform.informers import ResourceInformer as AsyncResourceInformer
 from kinform.informers import SharedIndexInformer as AsyncInformer
 from kinform.informers import SharedInformerFactory as AsyncFactory
-from kinform.informers.typed import namespaces_of
+from kinform.informers.typed import Groups, namespaces_of
 from kinform.objects import PartialObjectMetadata, TypedObject
 
 M = TypeVar("M", bound=TypedObject)

@@ -19,7 +19,7 @@ _TAKEN = (
     "StrEnum",
     "TypedObject",
 )
-# One line must have space for the class name, the attribute of that type, and punctuation.
+# One line must fit the class name, the attribute of that type, and punctuation.
 _LONGEST = 50
 _LONGEST_WITH_ATTRIBUTE = 78
 
@@ -50,20 +50,20 @@ class ClassNames:
     def at_path(self, kind: str, path: Sequence[str]) -> str:
         """Return ``CronTabSpecTemplate`` for ``spec.template``; the end of a long path."""
         first = self._kinds[kind]
-        room = min(_LONGEST, _LONGEST_WITH_ATTRIBUTE - len(snake_case(path[-1]))) - len(first)
+        limit = min(_LONGEST, _LONGEST_WITH_ATTRIBUTE - len(snake_case(path[-1]))) - len(first)
         steps = [class_name(step) for step in path]
-        while len(steps) > 1 and sum(map(len, steps)) > room:
+        while len(steps) > 1 and sum(map(len, steps)) > limit:
             del steps[0]
-        return self.of_struct(first + _shortened("".join(steps), room))
+        return self.of_struct(first + _shortened("".join(steps), limit))
 
 
-def _shortened(name: str, room: int) -> str:
+def _shortened(name: str, limit: int) -> str:
     """Return as many leading words of a name as fit, but at least one."""
-    if len(name) <= room:
+    if len(name) <= limit:
         return name
     found = ""
     for word in _WORD.findall(name):
-        if found and len(found) + len(word) > room:
+        if found and len(found) + len(word) > limit:
             break
         found += word
     return found

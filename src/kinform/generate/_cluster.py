@@ -70,7 +70,7 @@ def _parse(group_version: str) -> tuple[str, str]:
         GVK(group, version, "Any")
     except InvalidNameError:
         raise ConfigError(
-            f"{group_version!r} is no group-version; write it as stable.example.com/v1"
+            f"{group_version!r} is not a group-version; write it as stable.example.com/v1"
         ) from None
     return group, version
 
@@ -116,15 +116,15 @@ async def _document(transport: Transport, group: str, version: str) -> Json:
         await response.close()
     if response.status != 200:
         raise DiscoveryError(
-            f"the server describes no schemas at {path} ({response.status}); "
+            f"the server has no schemas at {path} ({response.status}); "
             "if you have its CustomResourceDefinitions as files, use --crd"
         )
     try:
         document = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        raise DecodeError(f"{path} is no JSON: {error}") from error
+        raise DecodeError(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise DecodeError(f"{path} is no OpenAPI document")
+        raise DecodeError(f"{path} is not an OpenAPI document")
     return document
 
 

@@ -62,7 +62,7 @@ def read_files(paths: Iterable[Path], warn: Warn) -> list[CustomKind]:
                 where = kinds.setdefault((kind.gvr, kind.kind), file)
                 if where != file or kind in found:
                     raise ConfigError(
-                        f"{kind} is defined twice, in {where} and in {file}; leave one out"
+                        f"{kind} is defined twice, in {where} and in {file}; remove one"
                     )
                 found.append(kind)
     return found
@@ -78,7 +78,7 @@ def kinds_of(definition: Json, where: str, warn: Warn) -> Iterator[CustomKind]:
     name = _text(definition, "metadata", "name", where=where)
     where = f"{where}: {_DEFINITION} {name}"
     if version != _API_VERSION:
-        raise ConfigError(f"{where} is of {version!r}; bring it to {_API_VERSION} first")
+        raise ConfigError(f"{where} has apiVersion {version!r}; convert it to {_API_VERSION} first")
     group = _text(definition, "spec", "group", where=where)
     plural = _text(definition, "spec", "names", "plural", where=where)
     kind = _text(definition, "spec", "names", "kind", where=where)
@@ -88,7 +88,7 @@ def kinds_of(definition: Json, where: str, warn: Warn) -> Iterator[CustomKind]:
         raise ConfigError(f"{where}: spec.versions is missing or empty")
     for entry in versions:
         if not isinstance(entry, Mapping):
-            raise ConfigError(f"{where}: an entry of spec.versions is no mapping")
+            raise ConfigError(f"{where}: an entry of spec.versions is not a mapping")
         try:
             gvr = GVR(group, _text(entry, "name", where=f"{where}: spec.versions"), plural)
         except InvalidNameError as error:
@@ -116,8 +116,8 @@ def _definitions_at(path: Path) -> Iterator[tuple[Path, Json]]:
             else:
                 others.add(str(document.get("kind") or "something without a kind"))
     if not count:
-        holds = f"; it holds {', '.join(sorted(others))}" if others else ""
-        raise ConfigError(f"{path} has no {_DEFINITION} in it{holds}")
+        found = f"; it contains {', '.join(sorted(others))}" if others else ""
+        raise ConfigError(f"{path} contains no {_DEFINITION}{found}")
 
 
 def _files_at(path: Path) -> list[Path]:
@@ -135,7 +135,7 @@ def _documents(file: Path) -> Iterator[Json]:
         if document is None:
             continue
         if not isinstance(document, Mapping):
-            raise ConfigError(f"{file}: a document in it is no mapping, so it is no object")
+            raise ConfigError(f"{file}: a document is not a mapping, so it is not an object")
         items = document.get("items")
         if str(document.get("kind", "")).endswith("List") and isinstance(items, list):
             yield from (item for item in items if isinstance(item, Mapping))
@@ -179,5 +179,5 @@ def _at(tree: object, *path: str) -> object:
 def _text(tree: Json, *path: str, where: str) -> str:
     value = _at(tree, *path)
     if not isinstance(value, str) or not value:
-        raise ConfigError(f"{where}: {'.'.join(path)} is missing or no text")
+        raise ConfigError(f"{where}: {'.'.join(path)} is missing or not text")
     return value

@@ -21,11 +21,11 @@ def write_files(folder: Path, files: Mapping[str, str]) -> list[str]:
         The paths of the removed files.
 
     Raises:
-        ConfigError: A file that was not generated is in the way, or writing failed. Nothing
+        ConfigError: A file would replace one that was not generated, or writing failed. Nothing
             has changed if the error occurred before the first file was moved.
     """
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is a file; name a folder for the package")
+        raise ConfigError(f"{folder} is a file; choose a folder for the package")
     for path in files:
         _require_ours(folder / path)
     try:
@@ -71,8 +71,8 @@ def _require_ours(file: Path) -> None:
         raise ConfigError(f"cannot write {file}: {error.strerror or error}") from error
     if first and not _is_ours(first):
         raise ConfigError(
-            f"{file} is in the way, and `kinform generate` did not write it; "
-            "move it, or name another folder"
+            f"{file} already exists and was not written by `kinform generate`; "
+            "move it, or choose another folder"
         )
 
 

@@ -1,8 +1,8 @@
 """The intermediate representation between schemas and Python source: names and source text.
 
 Schema readers (for built-in kinds and CRDs) create it; the renderer turns each `ModuleDef` into
-one module. All text is copied into the file unchanged, so the readers must provide safe names
-(`kinform.generate._names`).
+one module. Names and types are copied into the file unchanged, so the readers must provide safe
+ones (`kinform.generate._names`). Docstrings are escaped by the renderer.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ class FieldDef:
         annotation: The type, as source: ``list[Container]``, ``Probe | None``, ``Any``.
         default: The value if absent, as source: ``""``, ``0``, ``[]``, ``None``. A default that
             ends in ``()`` is called for every object: ``ResourceRequirements()``.
+        docstring: Any text; the renderer escapes it.
     """
 
     json: str
     attribute: str
     annotation: str
     default: str
+    docstring: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class StructDef:
 
     name: str
     fields: tuple[FieldDef, ...]
+    docstring: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,17 @@ class EnumDef:
 
     name: str
     values: tuple[str, ...]
+    docstring: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KindDef:
-    """A top-level object: a `kinform.objects.TypedObject`. ``apiVersion`` and ``kind`` are not
-    fields. Without a ``plural`` it is not a resource, as for some options and reviews."""
+    """A top-level object: a `kinform.objects.TypedObject`.
+
+    ``apiVersion`` and ``kind`` are not fields. Without a ``plural`` it is not a resource, as for
+    some options and reviews. The ``description`` becomes a part of the docstrings of the class
+    and of its accessor.
+    """
 
     name: str
     group: str
@@ -56,6 +64,11 @@ class KindDef:
     plural: str
     namespaced: bool
     fields: tuple[FieldDef, ...]
+    description: str = ""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 LINE_LENGTH = 100
-_INDENT = "    "
+INDENT = "    "
 
 
 def quoted(text: str) -> str:
@@ -23,13 +23,13 @@ def bracketed(
     The last form ends in a comma, which makes formatters keep it.
     """
     opening, closing = brackets[0], brackets[1]
-    space = _INDENT * indent
+    space = INDENT * indent
     line = f"{space}{before}{opening}{', '.join(pieces)}{closing}{after}"
     if len(line) <= LINE_LENGTH or not pieces:
         yield line
         return
     yield f"{space}{before}{opening}"
-    inside = f"{space}{_INDENT}{', '.join(pieces)}"
+    inside = f"{space}{INDENT}{', '.join(pieces)}"
     if len(inside) <= LINE_LENGTH:
         yield inside
     else:
@@ -46,7 +46,7 @@ def declared(
     If it is too long, the pieces are placed on separate lines, or the annotation is if the part
     before the pieces is already too long.
     """
-    space = _INDENT * indent
+    space = INDENT * indent
     right = f"{value}({', '.join(pieces)})" if pieces else value
     left = f"{name}: {annotation} = "
     if len(f"{space}{left}{right}") <= LINE_LENGTH:
@@ -70,12 +70,12 @@ def _assigned(before: str, pieces: Sequence[str], *, indent: int) -> Iterator[st
     if pieces:
         yield from bracketed(before, pieces, "", indent=indent)
     else:
-        yield f"{_INDENT * indent}{before}"
+        yield f"{INDENT * indent}{before}"
 
 
 def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> Iterator[str]:
     """Yield ``name: annotation = default,`` as a parameter of a function."""
-    space = _INDENT * indent
+    space = INDENT * indent
     line = f"{space}{name}: {annotation} = {default},"
     first, *others = _alternatives(annotation)
     if len(line) <= LINE_LENGTH or not others:
@@ -84,7 +84,7 @@ def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> I
     if (outer := _outer(first)) is not None and len(f"{space}{name}: {first}") > LINE_LENGTH:
         opening, inner, closing = outer
         yield f"{space}{name}: {opening}"
-        yield f"{space}{_INDENT}{inner}"
+        yield f"{space}{INDENT}{inner}"
         yield f"{space}{closing}"
     else:
         yield f"{space}{name}: {first}"
@@ -94,7 +94,7 @@ def parameter(name: str, annotation: str, default: str, *, indent: int = 2) -> I
 
 def _opened(annotation: str, after: str, *, indent: int) -> Iterator[str]:
     """Yield the annotation on one line if it fits, otherwise one alternative per line."""
-    space = _INDENT * indent
+    space = INDENT * indent
     first, *others = _alternatives(annotation)
     if len(f"{space}{annotation}{after}") <= LINE_LENGTH or not others:
         yield f"{space}{annotation}{after}"
@@ -129,22 +129,22 @@ def _alternatives(annotation: str) -> list[str]:
 
 def listed(before: str, pieces: Iterable[str], *, indent: int = 0) -> Iterator[str]:
     """Yield ``before[`` and one piece per line; the final comma makes formatters keep it."""
-    space = _INDENT * indent
+    space = INDENT * indent
     yield f"{space}{before}["
-    yield from (f"{space}{_INDENT}{piece}," for piece in pieces)
+    yield from (f"{space}{INDENT}{piece}," for piece in pieces)
     yield f"{space}]"
 
 
 def from_import(module: str, names: Iterable[str], *, indent: int = 0) -> Iterator[str]:
     """Yield ``from module import name, name``, sorted as linters require."""
     ordered = sorted(names, key=member_key)
-    space = _INDENT * indent
+    space = INDENT * indent
     line = f"{space}from {module} import {', '.join(ordered)}"
     if len(line) <= LINE_LENGTH:
         yield line
         return
     yield f"{space}from {module} import ("
-    yield from (f"{space}{_INDENT}{name}," for name in ordered)
+    yield from (f"{space}{INDENT}{name}," for name in ordered)
     yield f"{space})"
 
 

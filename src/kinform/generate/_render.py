@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kinform.generate._docstrings import docstring
 from kinform.generate._ir import EnumDef, FieldDef, KindDef, ModuleDef, StructDef
 from kinform.generate._layout import (
     bracketed,
@@ -34,10 +35,15 @@ def render_module(module: ModuleDef, *, inside_kinform: bool = False) -> str:
         *([*_struct(struct)] for struct in in_order(module.structs)),
         *([*_kind(kind)] for kind in module.kinds),
     ]
-    head = [*_docstring(module.docstring), ""]
+    head = [*docstring(module.docstring), ""]
+    ignored = []
+    if not all(line.isascii() for body in bodies for line in body):
+        # Descriptions may be written in any script, and wide characters count twice.
+        ignored += ["E501", "RUF001", "RUF002"]
     if any(line.endswith((" = []", " = {}")) for body in bodies for line in body):
-        # msgspec copies empty defaults, which a linter cannot know.
-        head += ["# ruff: noqa: RUF012", ""]
+        ignored += ["RUF012"]  # msgspec copies empty defaults, which a linter cannot know
+    if ignored:
+        head += [f"# ruff: noqa: {', '.join(ignored)}", ""]
     head += ["from __future__ import annotations", ""]
     head.extend(_imports(module, bodies, apart=inside_kinform))
     head.extend(listed("__all__ = ", map(quoted, _exported(module))))
@@ -63,12 +69,6 @@ def in_order(structs: Sequence[StructDef]) -> list[StructDef]:
         if struct.name not in ordered:
             visit(struct)
     return list(ordered.values())
-
-
-def _docstring(text: str) -> list[str]:
-    if "\n" not in text:
-        return [f'"""{text}"""']
-    return [*f'"""{text}'.split("\n"), '"""']
 
 
 def _exported(module: ModuleDef) -> list[str]:
@@ -126,17 +126,26 @@ def _calls_msgspec(body: list[str]) -> bool:
 
 def _enum(enum: EnumDef) -> Iterator[str]:
     yield f"class {enum.name}(StrEnum):"
-    for name, value in zip(distinct(map(member_name, enum.values)), enum.values, strict=True):
-        yield f"    {name} = {quoted(value)}"
-    if not enum.values:
-        yield "    pass"
+    members = [
+        f"    {name} = {quoted(value)}"
+        for name, value in zip(distinct(map(member_name, enum.values)), enum.values, strict=True)
+    ]
+    yield from _body(enum.docstring, members)
 
 
 def _struct(struct: StructDef) -> Iterator[str]:
     yield f"class {struct.name}(Model):"
-    for field in struct.fields:
-        yield from _struct_field(field)
-    if not struct.fields:
+    fields = [line for field in struct.fields for line in _struct_field(field)]
+    yield from _body(struct.docstring, fields)
+
+
+def _body(text: str, lines: Sequence[str]) -> Iterator[str]:
+    about = [*docstring(text, indent=1)]
+    yield from about
+    if about and lines:
+        yield ""
+    yield from lines
+    if not about and not lines:
         yield "    pass"
 
 
@@ -145,11 +154,12 @@ def _struct_field(field: FieldDef) -> Iterator[str]:
     factory = _factory(field.default)
     if follows and (factory in ("", "list", "dict")):
         yield from declared(field.attribute, field.annotation, field.default)
-        return
-    pieces = [f"default_factory={factory}" if factory else f"default={field.default}"]
-    if not follows:
-        pieces.append(f"name={quoted(field.json)}")
-    yield from declared(field.attribute, field.annotation, "msgspec.field", pieces)
+    else:
+        pieces = [f"default_factory={factory}" if factory else f"default={field.default}"]
+        if not follows:
+            pieces.append(f"name={quoted(field.json)}")
+        yield from declared(field.attribute, field.annotation, "msgspec.field", pieces)
+    yield from docstring(field.docstring, indent=1)
 
 
 def _factory(default: str) -> str:
@@ -171,12 +181,15 @@ def _kind(kind: KindDef) -> Iterator[str]:
     if kind.plural:
         bases += [f"plural={quoted(kind.plural)}", f"namespaced={kind.namespaced}"]
     yield from bracketed(f"class {kind.name}", bases, ":")
-    yield "    __slots__ = ()"
-    for field in kind.fields:
-        yield from _part(field)
+    parts = [line for field in kind.fields for line in _part(field)]
+    yield from _body(_titled(kind), ["    __slots__ = ()", *parts])
     if kind.fields:
         yield ""
         yield from _constructor(kind.fields)
+
+
+def _titled(kind: KindDef) -> str:
+    return f"{kind.kind} ({kind.api_version}).\n\n{kind.description}"
 
 
 def _part(field: FieldDef) -> Iterator[str]:
@@ -184,6 +197,7 @@ def _part(field: FieldDef) -> Iterator[str]:
     if field.default != "None":
         pieces.append(_factory(field.default) or field.default)
     yield from declared(field.attribute, f"Part[{_unmarked(field.annotation)}]", "Part", pieces)
+    yield from docstring(field.docstring, indent=1)
 
 
 def _constructor(fields: Sequence[FieldDef]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Reads a kind's OpenAPI v3 schema: its class, and the structs and enums below it.
 
-Only names and types of fields are used; the server does all validation. Fields without a
+Only names, types and descriptions are used; the server does all validation. Fields without a
 matching Python type become ``Any``, with a warning.
 """
 
@@ -25,7 +25,7 @@ _COMBINED = ("allOf", "anyOf", "oneOf", "not")
 # Types without properties and items. Their required zero values are sent explicitly: a struct
 # omits fields that equal a plain default, which the server would reject as missing.
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
-_UNSPEAKABLE = re.compile(r'["\\\x00-\x1f]')
+_UNUSABLE = re.compile(r'["\\\x00-\x1f]')
 _ZEROS = {"str": '""', "int": "0", "float": "0.0", "bool": "False"}
 
 
@@ -72,6 +72,7 @@ class SchemaReader:
             plural=kind.gvr.resource,
             namespaced=kind.namespaced,
             fields=(METADATA, *reading.parts()),
+            description=reading.description(),
         )
 
 
@@ -87,6 +88,10 @@ class _Reading:
         self._tell = warn
         self._open_schemas: list[int] = []
         self._open_references: list[str] = []
+
+    def description(self) -> str:
+        """Return the description of the kind itself."""
+        return _description(self._resolved(self._kind.schema))
 
     def parts(self) -> tuple[FieldDef, ...]:
         """Return the top-level fields, except those that every object has."""
@@ -121,7 +126,7 @@ class _Reading:
     ) -> tuple[FieldDef, ...]:
         named = []
         for name, schema in properties.items():
-            if isinstance(name, str) and _UNSPEAKABLE.search(name):
+            if isinstance(name, str) and _UNUSABLE.search(name):
                 # A struct cannot have such a field; untyped objects keep it.
                 self._tell(f"{self._kind}: a field is called {name!r}; left out")
             elif isinstance(name, str) and name:
@@ -129,7 +134,7 @@ class _Reading:
             else:
                 # YAML reads keys such as `on:` and `404:` as other types, but JSON only has text.
                 where = f"a field of {'.'.join(path)}" if path else "a field"
-                self._tell(f"{self._kind}: {where} is called {name!r}, put it in quotes; left out")
+                self._tell(f"{self._kind}: {where} is called {name!r}; put it in quotes; left out")
         # Sorted by name as on servers, so that a file and a cluster give the same package.
         named.sort(key=lambda pair: pair[0])
         attributes = distinct(attribute_name(name, of_kind=of_kind) for name, _ in named)
@@ -144,7 +149,8 @@ class _Reading:
         found = self._type(schema, path)
         is_part = path == (name,) and name in _NEVER_ABSENT
         if found is _ANY:
-            return FieldDef(name, attribute, "Any", "dict()" if is_part else "None")
+            default = "dict()" if is_part else "None"
+            return FieldDef(name, attribute, "Any", default, _description(schema))
         nullable = _is_nullable(schema) and not is_part
         has_zero = found.is_container or (is_required and not nullable)
         default = found.zero if has_zero else "None"
@@ -153,13 +159,13 @@ class _Reading:
         if is_required and not optional and not is_part:
             # The server requires the field even if it is empty.
             text = f"Always[{text}]"
-        return FieldDef(name, attribute, text, default)
+        return FieldDef(name, attribute, text, default, _description(schema))
 
     # -- types -------------------------------------------------------------------------------
 
     def _type(self, schema: Any, path: tuple[str, ...]) -> _Type:
         if not isinstance(schema, Mapping):
-            return self._any(path, "its schema is no mapping")
+            return self._any(path, "its schema is not a mapping")
         if id(schema) in self._open_schemas:
             # Possible with an alias in YAML.
             return self._any(path, "its schema contains itself")
@@ -199,7 +205,7 @@ class _Reading:
         combined = [each for each in _COMBINED if each in schema]
         if combined:
             return self._any(path, f"{' and '.join(combined)} without a type")
-        return self._any(path, "its schema says no type")
+        return self._any(path, "its schema has no type")
 
     def _scalar(self, schema: Json, kind: str, path: tuple[str, ...]) -> _Type:
         if kind == "string":
@@ -219,12 +225,13 @@ class _Reading:
         values = tuple(dict.fromkeys(value for value in listed if isinstance(value, str)))
         if values:
             name = self._names.at_path(self._kind.kind, path)
-            self._module.enums.append(EnumDef(name, values))
+            about = f"Values of {'.'.join(path)} in {self._kind.kind}."
+            self._module.enums.append(EnumDef(name, values, about))
 
     def _array(self, schema: Json, path: tuple[str, ...]) -> _Type:
         items = schema.get("items")
         if items is None or items == {}:
-            self._warn(path, "an array that does not say of what; its items are")
+            self._warn(path, "an array without an item type; its items are")
             return _Type("list[Any]", "[]", is_container=True)
         return _Type(f"list[{self._element(items, path)}]", "[]", is_container=True)
 
@@ -250,7 +257,7 @@ class _Reading:
 
     def _struct(self, properties: Json, schema: Json, path: tuple[str, ...], name: str) -> _Type:
         fields = self._fields(properties, _required(schema), path)
-        self._module.structs.append(StructDef(name, fields))
+        self._module.structs.append(StructDef(name, fields, _description(schema)))
         return _Type(name, f"{name}()")
 
     # -- references --------------------------------------------------------------------------
@@ -268,7 +275,7 @@ class _Reading:
             return _Type(known.text) if name in self._open_references else known
         target = self._kind.components.get(name)
         if not isinstance(target, Mapping):
-            return self._any(path, f"it refers to {name!r}, which is not here")
+            return self._any(path, f"it refers to {name!r}, which is not defined")
         last = name.rpartition(".")[2]
         properties = target.get("properties")
         if not isinstance(properties, Mapping) or not properties:
@@ -300,6 +307,11 @@ def _only(schemas: object) -> tuple[Json, ...]:
     if isinstance(schemas, list) and len(schemas) == 1 and isinstance(schemas[0], Mapping):
         return (schemas[0],)
     return ()
+
+
+def _description(schema: object) -> str:
+    text = schema.get("description") if isinstance(schema, Mapping) else None
+    return text if isinstance(text, str) else ""
 
 
 def _required(schema: Json) -> frozenset[str]:

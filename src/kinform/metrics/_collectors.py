@@ -46,50 +46,50 @@ class Collectors:
             for made in self._made:
                 registry.unregister(made)
             raise ConfigError(
-                f"a metric of ours is on this registry already, and not from us: {error}; "
-                "give PrometheusMetrics another registry="
+                f"the registry already has a metric of this name from elsewhere: {error}; "
+                "pass another registry= to PrometheusMetrics"
             ) from error
         # The registry refers to the collectors; a reference back would keep both alive forever.
         del self._registry, self._made
 
     def _make_reflector(self) -> None:
-        self.lists = self._new(Counter, "reflector_lists_total", "Lists read to their end")
+        self.lists = self._new(Counter, "reflector_lists_total", "Completed lists")
         self.list_duration = self._new(
-            Summary, "reflector_list_duration_seconds", "How long a list took, pages and decoding"
+            Summary, "reflector_list_duration_seconds", "Duration of a list, including decoding"
         )
         self.items_per_list = self._new(
-            Summary, "reflector_items_per_list", "How many objects a list had"
+            Summary, "reflector_items_per_list", "Number of objects in a list"
         )
-        self.watches = self._new(Counter, "reflector_watches_total", "Watches opened")
+        self.watches = self._new(Counter, "reflector_watches_total", "Opened watches")
         self.short_watches = self._new(
-            Counter, "reflector_short_watches_total", "Watches closed at once and without an event"
+            Counter, "reflector_short_watches_total", "Watches that ended at once without events"
         )
         self.watch_duration = self._new(
-            Summary, "reflector_watch_duration_seconds", "How long a watch lived"
+            Summary, "reflector_watch_duration_seconds", "Duration of a watch"
         )
         self.items_per_watch = self._new(
-            Summary, "reflector_items_per_watch", "How many events a watch brought"
+            Summary, "reflector_items_per_watch", "Number of events in a watch"
         )
         self.last_resource_version = self._new(
-            Gauge, "reflector_last_resource_version", "The last version seen, its last 15 digits"
+            Gauge, "reflector_last_resource_version", "Last 15 digits of the last version seen"
         )
         self.relists = self._new(
-            Counter, "kinform_relists_total", "Times that all was asked for again", "reason"
+            Counter, "kinform_relists_total", "Lists after the first one", "reason"
         )
         self.errors = self._new(
-            Counter, "kinform_errors_total", "Requests and streams that failed", "phase", "kind"
+            Counter, "kinform_errors_total", "Failed requests and streams", "phase", "kind"
         )
 
     def _make_informer(self) -> None:
-        self.queued = self._new(Gauge, "informer_queued_items", "Deltas that wait for the store")
+        self.queued = self._new(Gauge, "informer_queued_items", "Deltas waiting for the store")
         self.latency = self._new(
-            Histogram, "informer_processing_latency_seconds", "How long the store takes a batch"
+            Histogram, "informer_processing_latency_seconds", "Time to apply a batch to the store"
         )
         self.store_version = self._new(
-            Gauge, "informer_store_resource_version", "The store's version, its last 15 digits"
+            Gauge, "informer_store_resource_version", "Last 15 digits of the version of the store"
         )
         self.objects = self._new(Gauge, "kinform_informer_objects", "Objects in the store")
-        self.bytes = self._new(Gauge, "kinform_informer_bytes", "Bytes of objects in the store")
+        self.bytes = self._new(Gauge, "kinform_informer_bytes", "Bytes of the objects in the store")
         self.staleness = self._new(
             Gauge,
             "kinform_informer_staleness_seconds",
@@ -98,17 +98,17 @@ class Collectors:
 
     def _make_handler(self) -> None:
         self.pending = self._new(
-            Gauge, "kinform_handler_pending", "Events that wait for the handler", "handler"
+            Gauge, "kinform_handler_pending", "Events waiting for the handler", "handler"
         )
         self.events = self._new(
             Counter,
             "kinform_handler_events_total",
-            "Events the handler was told, by what became of them",
+            "Events delivered to the handler, by result",
             "handler",
             "result",
         )
         self.handler_duration = self._new(
-            Summary, "kinform_handler_duration_seconds", "How long the handler took", "handler"
+            Summary, "kinform_handler_duration_seconds", "Duration of handler calls", "handler"
         )
 
     def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:

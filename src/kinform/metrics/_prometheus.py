@@ -73,18 +73,18 @@ class PrometheusMetrics:
         self._informer(informer).latency.observe(seconds)
 
     def store_changed(self, informer: str, objects: int, bytes: int, resource_version: str) -> None:
-        told = self._informer(informer)
-        told.objects.set(objects)
-        told.bytes.set(bytes)
-        _set_version(told.store_version, resource_version)
+        metrics = self._informer(informer)
+        metrics.objects.set(objects)
+        metrics.bytes.set(bytes)
+        _set_version(metrics.store_version, resource_version)
 
     def handler_depth(self, informer: str, handler: str, depth: int) -> None:
         self._handler(informer, handler).pending.set(depth)
 
     def handler_done(self, informer: str, handler: str, ok: bool, seconds: float) -> None:
-        told = self._handler(informer, handler)
-        (told.ok if ok else told.failed).inc()
-        told.duration.observe(seconds)
+        metrics = self._handler(informer, handler)
+        (metrics.ok if ok else metrics.failed).inc()
+        metrics.duration.observe(seconds)
 
     def handler_removed(self, informer: str, handler: str) -> None:
         self._handlers.pop((informer, handler), None)

@@ -1,4 +1,4 @@
-"""A kind or a resource in; the class for its objects out, built in or registered by a program."""
+"""Finds the class for a kind or a resource, built in or registered by the program."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _registering = Lock()
 
 
 def model_for(wanted: GVK | GVR) -> type[TypedObject] | None:
-    """The class for objects of this kind or resource; ``None`` if there is none.
+    """Return the class for objects of this kind or resource; ``None`` if there is none.
 
-    Its module is loaded when it is asked for the first time.
+    The first call for a group and version loads its module.
 
     Raises:
-        InvalidNameError: It is neither a kind nor a resource.
+        InvalidNameError: ``wanted`` is neither a kind nor a resource.
     """
     if not isinstance(wanted, GVK | GVR):
         raise InvalidNameError(
@@ -41,25 +41,24 @@ def model_for(wanted: GVK | GVR) -> type[TypedObject] | None:
 
 
 def register(model: type[T]) -> type[T]:
-    """Make a class of your own known, so that its kind and its resource lead to it.
+    """Register your own class for its kind and its resource.
 
-    It can be used as a decorator. To register a class again changes nothing. A built-in kind
-    stays the built-in class.
+    Can be used as a decorator. Registering a class again has no effect. The classes of built-in
+    kinds cannot be replaced.
 
     Raises:
-        InvalidNameError: The class does not say which resource its objects are found at, or it
-            is no class for objects.
-        StateError: There is another class for this kind or this resource.
+        InvalidNameError: The class has no resource, or is not a class for objects.
+        StateError: Another class is registered for this kind or this resource.
     """
     given: object = model  # callers are not all type-checked
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
-            f"{given!r} is no class for objects; register(Thing) takes one that is made with class "
-            "Thing(TypedObject, group=..., version=..., kind=..., plural=...)"
+            f"{given!r} is not a class for objects; register(Thing) takes a class declared as "
+            "class Thing(TypedObject, group=..., version=..., kind=..., plural=...)"
         )
     if model.resource is None:
         raise InvalidNameError(
-            f"{_called(model)} has no resource; say what it is in its class line: class "
+            f"{_called(model)} has no resource; name it in the class declaration: class "
             f"{model.__name__}(TypedObject, group=..., version=..., kind=..., plural=...)"
         )
     with _registering:
@@ -67,16 +66,16 @@ def register(model: type[T]) -> type[T]:
             other = model_for(name)
             if other is not None and other is not model:
                 raise StateError(
-                    f"{_called(model)} cannot be registered: {name} is {_called(other)} already"
+                    f"{_called(model)} cannot be registered: {name} already has {_called(other)}"
                 )
         _registered.update({model.resource.gvk: model, model.resource.gvr: model})
     return model
 
 
 def known_kinds() -> tuple[GVK, ...]:
-    """Every kind that has a class and a resource: the built-in ones, then those registered.
+    """Return all kinds that have a class and a resource: built-in ones, then registered ones.
 
-    Of the versions of a group, the one that servers prefer comes first.
+    The versions of a group are in the order that servers prefer.
     """
     built_in = [
         GVK(group, version, kind)
@@ -88,7 +87,7 @@ def known_kinds() -> tuple[GVK, ...]:
 
 
 def known_resources() -> tuple[ApiResource, ...]:
-    """Where the objects of all these kinds are found."""
+    """Return the resources of all these kinds."""
     built_in = [
         ApiResource(GVR(group, version, plural), kind, namespaced, singular=kind.lower())
         for (group, version, _), kinds in KINDS.items()
@@ -101,7 +100,7 @@ def known_resources() -> tuple[ApiResource, ...]:
 
 @cache
 def _built_in() -> dict[GVK | GVR, tuple[str, str]]:
-    """The module and the class by kind, and by resource where there is one."""
+    """Return module and class by kind, and by resource if there is one."""
     found: dict[GVK | GVR, tuple[str, str]] = {}
     for (group, version, module), kinds in KINDS.items():
         for kind, (plural, _) in kinds.items():

@@ -13,7 +13,7 @@ from kinform import blocking, informers
 from kinform.api import ListOptions
 from kinform.errors import ConfigError, NoMatchError
 from kinform.informers import DeletedObject, Latch, label_index
-from kinform.informers.typed._generated_groups import Groups
+from kinform.informers.typed import Groups, accessor
 from kinform.models.core.v1 import ConfigMap, Node
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import BlockingApiServer
@@ -29,7 +29,7 @@ def client(kinform_server: BlockingApiServer) -> Iterator[blocking.Client]:
 
 def members(owner: object, of: type | None = None) -> Iterator[tuple[str, Any]]:
     for name, member in vars(of or type(owner)).items():
-        if isinstance(member, property):
+        if isinstance(member, property | accessor):
             yield name, getattr(owner, name)
 
 

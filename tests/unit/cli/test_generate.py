@@ -36,11 +36,11 @@ def test_definitions_become_a_package_and_one_line_says_of_what(
     said = capsys.readouterr()
     assert said.err == ""
     assert said.out == (
-        f"{out}: 11 files for stable.example.com/v1 CronTab, "
+        f"{out}: 8 files for stable.example.com/v1 CronTab, "
         "stable.example.com/v1beta1 CronTab, certs.example.com/v1 Certificate\n"
     )
     assert "class CronTab(" in (out / "stable_example_com" / "v1.py").read_text("utf-8")
-    assert len(list(out.rglob("*.py"))) == 11
+    assert len(list(out.rglob("*.py"))) == 8
 
 
 def test_the_same_definitions_give_the_same_package(crd: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_version_that_is_gone_leaves_the_package_and_is_named(
     assert main(["generate", "--crd", str(crd), "--out", str(out)]) == 0
 
     assert capsys.readouterr().out == (
-        f"{out}: 6 files for stable.example.com/v1 CronTab\n"
+        f"{out}: 4 files for stable.example.com/v1 CronTab\n"
         f"{out}: removed, as written before and not now: stable_example_com/v1beta1.py\n"
     )
     assert not (out / "stable_example_com" / "v1beta1.py").exists()
@@ -106,8 +106,8 @@ def test_a_file_in_the_way_is_one_line_and_one(
     assert main(["generate", "--crd", str(crd), "--out", str(mine.parent)]) == 1
 
     assert capsys.readouterr().err == (
-        f"kinform: {mine} is in the way, and `kinform generate` did not write it; "
-        "move it, or name another folder\n"
+        f"kinform: {mine} already exists and was not written by `kinform generate`; "
+        "move it, or choose another folder\n"
     )
     assert list(mine.parent.iterdir()) == [mine]
 
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_definition_leaves_nothing_behind(
 
     assert main(["generate", "--crd", str(crd), "--out", str(out)]) == 1
 
-    assert "has no CustomResourceDefinition in it; it holds Pod" in capsys.readouterr().err
+    assert "contains no CustomResourceDefinition; it contains Pod" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -183,7 +183,7 @@ def test_a_cluster_that_describes_no_schemas_is_answered_with_the_way_out(
 ) -> None:
     assert _from_cluster(kinform_server, "apps/v1", tmp_path / "a") == 1
 
-    assert "describes no schemas at /openapi/v3/apis/apps/v1 (404)" in capsys.readouterr().err
+    assert "has no schemas at /openapi/v3/apis/apps/v1 (404)" in capsys.readouterr().err
 
 
 def test_a_kubeconfig_that_is_not_there_is_named(

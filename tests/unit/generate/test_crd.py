@@ -109,10 +109,10 @@ def test_a_kind_that_is_defined_twice_is_refused_with_both_places(tmp_path: Path
         ("spec: [", r"bad\.yaml: line \d+, column \d+: not valid YAML"),
         ("{{ if .Values.crds }}", r"bad\.yaml: .*not valid YAML"),
         ("a: \x00", r"bad\.yaml: not a text file"),
-        ("just words", r"bad\.yaml: a document in it is no mapping"),
-        ("", r"bad\.yaml has no CustomResourceDefinition in it$"),
-        ("kind: Pod", r"has no CustomResourceDefinition in it; it holds Pod"),
-        ("a: 1", r"it holds something without a kind"),
+        ("just words", r"bad\.yaml: a document is not a mapping"),
+        ("", r"bad\.yaml contains no CustomResourceDefinition$"),
+        ("kind: Pod", r"contains no CustomResourceDefinition; it contains Pod"),
+        ("a: 1", r"it contains something without a kind"),
     ],
 )
 def test_a_file_that_holds_no_definition_is_named_with_the_reason(
@@ -150,8 +150,8 @@ def _without(*path: str | int) -> dict[str, Any]:
         (_without("spec", "scope"), "spec.scope is missing"),
         (_without("spec", "versions"), "spec.versions is missing"),
         (_without("spec", "versions", 0, "name"), "spec.versions: name is missing"),
-        ({**_without("kind"), "apiVersion": "apiextensions.k8s.io/v1beta1"}, "bring it to"),
-        ({**_without("kind"), "apiVersion": None}, "bring it to apiextensions.k8s.io/v1"),
+        ({**_without("kind"), "apiVersion": "apiextensions.k8s.io/v1beta1"}, "convert it to"),
+        ({**_without("kind"), "apiVersion": None}, "convert it to apiextensions.k8s.io/v1"),
     ],
 )
 def test_a_broken_definition_is_named_with_what_it_lacks(

@@ -96,7 +96,8 @@ async def test_an_aggregated_api_is_read_from_its_document(
     assert (sample.kind, sample.namespaced, sample.can_watch) == ("Sample", True, True)
     assert (probe.kind, probe.namespaced, probe.can_watch) == ("Probe", False, False)
     text = files["metrics_example_com/v1.py"]
-    assert "class Window(Model):\n    seconds: int | None = None\n" in text
+    about = '    """Used in Sample.window."""\n\n'
+    assert f"class Window(Model):\n{about}    seconds: int | None = None\n" in text
     assert 'window: Part[Window | None] = Part("window", Window)' in text
     assert "SampleList" not in text
     assert warnings == [
@@ -105,7 +106,7 @@ async def test_an_aggregated_api_is_read_from_its_document(
     ]
 
 
-async def test_who_may_not_read_definitions_reads_the_document(
+async def test_without_permission_for_definitions_the_document_is_read(
     client: Client, transport: MemoryTransport
 ) -> None:
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -131,21 +132,19 @@ async def test_an_unknown_group_version_is_answered_with_the_nearest(
 
 
 @pytest.mark.parametrize("wanted", ["", "/", "a/b/c", "a.b/", "Group/V1", "v1/"])
-async def test_what_is_no_group_version_is_refused(
+async def test_an_invalid_group_version_is_rejected(
     client: Client, transport: MemoryTransport, wanted: str
 ) -> None:
-    with pytest.raises(ConfigError, match="is no group-version; write it as"):
+    with pytest.raises(ConfigError, match="is not a group-version; write it as"):
         await read_cluster(client, transport, wanted)
 
 
-async def test_a_document_that_is_none_is_refused(
-    client: Client, transport: MemoryTransport
-) -> None:
+async def test_an_invalid_document_is_rejected(client: Client, transport: MemoryTransport) -> None:
     for answer in (text_answer("<html>", 200), json_answer([])):
         transport.on(_DOCUMENT, answer)
         with pytest.raises(DecodeError, match=_DOCUMENT):
             await read_cluster(client, transport, "metrics.example.com/v1")
     transport.on(_DOCUMENT, text_answer("gone", 404))
-    with pytest.raises(DiscoveryError, match=r"describes no schemas at .* \(404\).*--crd"):
+    with pytest.raises(DiscoveryError, match=r"has no schemas at .* \(404\).*--crd"):
         await read_cluster(client, transport, "metrics.example.com/v1")
     assert all(response.closed for response in transport.responses)

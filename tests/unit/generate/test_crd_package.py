@@ -1,8 +1,10 @@
-"""The package that is made of definitions: its files, what checkers say of it, and its use."""
+"""The package generated from definitions: its files, linters and type checkers, and its use."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -36,7 +38,6 @@ from kinform.informers import (
 )
 
 from mypkg import StableExampleCom
-from mypkg import blocking as mypkg_blocking
 from mypkg.stable_example_com import v1, v1beta1
 
 def use(
@@ -46,7 +47,7 @@ def use(
     assert_type(stable.v1.cron_tabs.informer, SharedIndexInformer[v1.CronTab])
     assert_type(stable.v1.cron_tabs.lister, Lister[v1.CronTab])
     assert_type(stable.v1beta1.cron_tabs, ResourceInformer[v1beta1.CronTab])
-    blocked = mypkg_blocking.StableExampleCom(other).v1.cron_tabs
+    blocked = StableExampleCom(other).v1.cron_tabs
     assert_type(blocked, blocking.ResourceInformer[v1.CronTab])
     assert_type(tab.spec.replicas, int)
     assert_type(tab.spec.image, str | None)
@@ -107,7 +108,6 @@ def test_there_is_a_module_for_each_group_version(home: Path) -> None:
 
     assert sorted(path.name for path in folder.glob("*.py")) == [
         "__init__.py",
-        "_blocking.py",
         "_informers.py",
         "v1.py",
         "v1beta1.py",
@@ -121,7 +121,7 @@ def _check(home: Path, *command: str) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, done.stdout + done.stderr)
 
 
-def test_ruff_has_nothing_to_say(home: Path) -> None:
+def test_ruff_accepts_the_package(home: Path) -> None:
     options = ["--isolated", "--no-cache", "--line-length", "100", "mypkg"]
 
     _check(home, "ruff", "format", "--check", *options)
@@ -129,13 +129,13 @@ def test_ruff_has_nothing_to_say(home: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_mypy_is_content_and_knows_every_type(home: Path) -> None:
+def test_mypy_accepts_the_package_and_infers_every_type(home: Path) -> None:
     (home / "use.py").write_text(_USE, encoding="utf-8")
 
     _check(home, "mypy", "--config-file=", "--strict", "--cache-dir=.mypy_cache", "use.py", "mypkg")
 
 
-def test_importing_the_package_makes_its_kinds_known(home: Path) -> None:
+def test_importing_the_package_registers_its_kinds(home: Path) -> None:
     script = (
         "import mypkg, json\n"
         "from kinform.api import GVK, GVR\n"
@@ -179,7 +179,7 @@ TAB: dict[str, Any] = {
 }
 
 
-def test_a_round_trip_keeps_what_the_schema_does_not_know(v1: Any) -> None:
+def test_a_round_trip_keeps_unknown_fields(v1: Any) -> None:
     tab = v1.CronTab.from_dict(TAB)
 
     assert tab.spec.cron_spec == "0 0 * * *"
@@ -191,7 +191,7 @@ def test_a_round_trip_keeps_what_the_schema_does_not_know(v1: Any) -> None:
     assert json.loads(tab.copy().to_bytes()) == TAB
 
 
-def test_an_edit_changes_that_and_nothing_else(v1: Any) -> None:
+def test_an_edit_changes_nothing_else(v1: Any) -> None:
     tab = v1.CronTab.from_dict(TAB)
 
     tab.spec.template.ports[0].protocol = v1.CronTabSpecTemplatePortsProtocol.UDP
@@ -247,7 +247,7 @@ def test_types_out_of_the_ordinary_are_read_and_written(gateways: Any) -> None:
     assert gateways.MeshGateway().status == {}
 
 
-def test_what_is_required_at_the_top_is_written_even_if_it_is_zero(gateways: Any) -> None:
+def test_required_top_level_fields_are_written_even_if_zero(gateways: Any) -> None:
     zeros = {"generationLimit": 0, "isPaused": False, "owner": {"name": ""}, "zones": []}
     gateway = gateways.MeshGateway()
 
@@ -262,7 +262,7 @@ def test_what_is_required_at_the_top_is_written_even_if_it_is_zero(gateways: Any
         gateways.MeshGateway(owner={"name": "me"})
 
 
-def test_what_came_without_it_goes_without_it(gateways: Any) -> None:
+def test_an_absent_required_field_stays_absent(gateways: Any) -> None:
     tree = {"apiVersion": "net.example.com/v1alpha1", "kind": "MeshGateway", "isPaused": False}
     gateway = gateways.MeshGateway.from_dict(tree)
 
@@ -270,7 +270,7 @@ def test_what_came_without_it_goes_without_it(gateways: Any) -> None:
     assert gateway.to_dict() == tree
 
 
-def test_names_that_python_cannot_have_keep_their_own_on_the_wire(awkward: Any) -> None:
+def test_names_invalid_in_python_are_kept_on_the_wire(awkward: Any) -> None:
     names = ["from", "class", "$ref", "404", "str", "copy", "to_dict", "_hidden", "self"]
     names += ["fooBar", "foo_bar", "foo-bar", "clusterIP"]
     tree = {
@@ -293,6 +293,21 @@ def test_names_that_python_cannot_have_keep_their_own_on_the_wire(awkward: Any) 
     assert awkward.Model2(spec=model.spec.copy()).to_dict()["spec"] == tree["spec"]
 
 
+def test_descriptions_are_docstrings_and_never_code(home: Path, awkward: Any) -> None:
+    about = "Ends in \\ and quotes: '''"
+    assert inspect.getdoc(awkward.Model2) == f"Model (awkward-names.example.com/v1).\n\n{about}"
+    folder = home / "mypkg" / "awkward_names_example_com"
+    informers = ast.parse((folder / "_informers.py").read_text(encoding="utf-8"))
+    texts = [
+        ast.get_docstring(each) for each in ast.walk(informers) if isinstance(each, ast.FunctionDef)
+    ]
+    assert f"Models (awkward-names.example.com/v1).\n\n{about}" in texts
+    models = ast.parse((folder / "v1.py").read_text(encoding="utf-8"))
+    assert "this" not in [each.name for each in ast.walk(models) if isinstance(each, ast.alias)]
+    literals = [each.value for each in ast.walk(models) if isinstance(each, ast.Constant)]
+    assert "'''\n    import this\n    ''' \\\n    " in literals
+
+
 # -- writing -----------------------------------------------------------------------------------
 
 
@@ -310,18 +325,18 @@ def _generated(text: str) -> str:
     return f'"""{text}: generated by `kinform generate`; do not edit."""\n'
 
 
-def test_what_was_written_before_and_is_not_now_is_removed(tmp_path: Path) -> None:
-    door = {"__init__.py": _generated("all"), "blocking.py": _generated("all")}
+def test_files_of_earlier_runs_are_removed(tmp_path: Path) -> None:
+    package = {"__init__.py": _generated("all")}
     group = {name: _generated(name) for name in ("__init__.py", "_informers.py", "v1.py", "v2.py")}
     here = {f"here/{name}": text for name, text in group.items()}
     write_files(
-        tmp_path, {**door, **here, **{f"gone/{name}": text for name, text in group.items()}}
+        tmp_path, {**package, **here, **{f"gone/{name}": text for name, text in group.items()}}
     )
     by_hand = tmp_path / "here" / "by_hand.py"
     by_hand.write_text("precious = 1\n")
 
     removed = write_files(
-        tmp_path, {**door, **{path: text for path, text in here.items() if path != "here/v1.py"}}
+        tmp_path, {**package, **{path: text for path, text in here.items() if path != "here/v1.py"}}
     )
 
     gone = ["gone/__init__.py", "gone/_informers.py", "gone/v1.py", "gone/v2.py"]
@@ -337,29 +352,29 @@ def test_what_was_written_before_and_is_not_now_is_removed(tmp_path: Path) -> No
 
 
 def test_another_generated_package_inside_is_left_alone(tmp_path: Path) -> None:
-    package = {"__init__.py": _generated("a"), "blocking.py": _generated("b")}
+    package = {"__init__.py": _generated("a")}
     group = {"group/__init__.py": _generated("c"), "group/_informers.py": _generated("d")}
     write_files(tmp_path / "inner", {**package, **group})
 
     assert write_files(tmp_path, {**package, **group}) == []
-    assert len(list((tmp_path / "inner").rglob("*.py"))) == 4
+    assert len(list((tmp_path / "inner").rglob("*.py"))) == 3
 
 
-def test_a_file_of_another_origin_is_never_replaced_and_nothing_else_is_written(
+def test_a_file_written_by_hand_is_not_replaced(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "group").mkdir()
     mine = tmp_path / "group" / "v1.py"
     mine.write_text("precious = 1\n")
 
-    with pytest.raises(ConfigError, match=r"v1\.py is in the way, and .* did not write it"):
+    with pytest.raises(ConfigError, match=r"v1\.py already exists and was not written by"):
         write_files(tmp_path, {"__init__.py": _generated("a"), "group/v1.py": _generated("b")})
 
     assert mine.read_text() == "precious = 1\n"
     assert [path.name for path in tmp_path.iterdir()] == ["group"]
 
 
-def test_an_empty_file_is_nobody_s(tmp_path: Path) -> None:
+def test_an_empty_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").touch()
 
     write_files(tmp_path, {"__init__.py": _generated("a")})
@@ -367,7 +382,7 @@ def test_an_empty_file_is_nobody_s(tmp_path: Path) -> None:
     assert (tmp_path / "__init__.py").read_text() == _generated("a")
 
 
-def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
+def test_an_invalid_folder_is_named(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.touch()
 
@@ -382,7 +397,7 @@ def test_a_folder_that_cannot_be_one_is_named(tmp_path: Path) -> None:
 def test_every_file_says_that_it_is_generated(home: Path) -> None:
     files = list((home / "mypkg").rglob("*.py"))
 
-    assert len(files) == 19
+    assert len(files) == 14
     for file in files:
         first = file.read_text(encoding="utf-8").splitlines()[0]
         assert first.endswith('generated by `kinform generate`; do not edit."""')
@@ -395,7 +410,7 @@ def _kind(group: str, version: str, plural: str, kind: str, **options: Any) -> C
     return CustomKind(GVR(group, version, plural), kind, True, {"type": "object"}, **options)
 
 
-def test_what_cannot_be_watched_has_a_model_and_no_informer() -> None:
+def test_a_kind_that_cannot_be_watched_has_no_informer() -> None:
     reviews = _kind("auth.example.com", "v1", "reviews", "Review", can_watch=False)
     tokens = _kind("auth.example.com", "v1", "tokens", "Token")
 
@@ -406,7 +421,7 @@ def test_what_cannot_be_watched_has_a_model_and_no_informer() -> None:
     assert "reviews" not in files["auth_example_com/_informers.py"]
 
 
-def test_groups_whose_names_fall_together_stay_apart() -> None:
+def test_groups_with_equal_module_names_are_distinct() -> None:
     one, two = _kind("a-b.c", "v1", "things", "Thing"), _kind("a.b.c", "v1", "things", "Thing")
 
     files = render_package([one, two], _refuse)
@@ -416,6 +431,6 @@ def test_groups_whose_names_fall_together_stay_apart() -> None:
     assert "from .a_b_c_2._informers import ABC2\n" in files["__init__.py"]
 
 
-def test_a_built_in_kind_is_refused_with_the_place_of_its_model() -> None:
+def test_a_built_in_kind_is_rejected_with_its_module() -> None:
     with pytest.raises(ConfigError, match=r"is built in; import it from kinform\.models\.apps\.v1"):
         refuse_built_in([_kind("apps", "v1", "deployments", "Deployment")])

@@ -143,11 +143,11 @@ def test_a_schema_becomes_a_type_and_a_default(
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        ({}, "its schema says no type"),
+        ({}, "its schema has no type"),
         ({"anyOf": [{"type": "string"}, {"type": "object"}]}, "anyOf without a type"),
         ({"oneOf": [], "not": {}}, "oneOf and not without a type"),
         ({"allOf": [{"type": "string"}, {}]}, "allOf without a type"),
-        ({"$ref": "#/definitions/Thing"}, "it refers to 'Thing', which is not here"),
+        ({"$ref": "#/definitions/Thing"}, "it refers to 'Thing', which is not defined"),
         ({"type": ["string", "null"]}, r"its type is ['string', 'null']"),
         ({"type": "tuple"}, "its type is 'tuple'"),
         ({"type": "string", "properties": {"a": {}}}, "its type is 'string' and it has properties"),
@@ -160,14 +160,12 @@ def test_a_schema_becomes_a_type_and_a_default(
             {**_object(a={"type": "string"}), "additionalProperties": {"type": "string"}},
             "it has both properties and additionalProperties",
         ),
-        ("string", "its schema is no mapping"),
-        (None, "its schema is no mapping"),
+        ("string", "its schema is not a mapping"),
+        (None, "its schema is not a mapping"),
     ],
     ids=str,
 )
-def test_what_cannot_be_expressed_is_any_with_a_warning_that_names_the_path(
-    schema: Any, why: str
-) -> None:
+def test_a_schema_without_a_python_type_is_any_with_a_warning(schema: Any, why: str) -> None:
     read = _read_spec(("schedule",), schedule=schema, beside={"type": "string"})
 
     assert read.field("CronTabSpec", "schedule") == ("Any", "None")
@@ -177,7 +175,7 @@ def test_what_cannot_be_expressed_is_any_with_a_warning_that_names_the_path(
     ]
 
 
-def test_only_the_part_that_cannot_be_expressed_is_any() -> None:
+def test_only_the_part_without_a_python_type_is_any() -> None:
     read = _read_spec(
         many={"type": "array", "items": {}},
         mapped={"type": "object", "additionalProperties": {"oneOf": []}},
@@ -193,7 +191,7 @@ def test_only_the_part_that_cannot_be_expressed_is_any() -> None:
     ]
 
 
-def test_a_field_whose_name_is_no_text_is_left_out_with_a_warning() -> None:
+def test_a_field_name_that_is_not_text_is_left_out_with_a_warning() -> None:
     spec: dict[Any, Any] = {
         True: {"type": "string"},
         404: {"type": "string"},
@@ -203,8 +201,8 @@ def test_a_field_whose_name_is_no_text_is_left_out_with_a_warning() -> None:
 
     assert [field.json for field in read.structs["CronTabSpec"].fields] == ["a"]
     assert read.warnings == [
-        "stable.example.com/v1 CronTab: a field of spec is called True, put it in quotes; left out",
-        "stable.example.com/v1 CronTab: a field of spec is called 404, put it in quotes; left out",
+        "stable.example.com/v1 CronTab: a field of spec is called True; put it in quotes; left out",
+        "stable.example.com/v1 CronTab: a field of spec is called 404; put it in quotes; left out",
     ]
 
 
@@ -316,11 +314,67 @@ def test_enums_are_constants_beside_fields_of_plain_strings() -> None:
     )
 
     assert read.enums == [
-        EnumDef("CronTabSpecPolicy", ("Allow", "Forbid")),
-        EnumDef("CronTabSpecUsages", ("sign", "")),
+        EnumDef("CronTabSpecPolicy", ("Allow", "Forbid"), "Values of spec.policy in CronTab."),
+        EnumDef("CronTabSpecUsages", ("sign", ""), "Values of spec.usages in CronTab."),
     ]
     assert read.field("CronTabSpec", "policy") == ("str | None", "None")
     assert read.field("CronTabSpec", "level") == ("int | None", "None")
+
+
+def test_descriptions_become_docstrings() -> None:
+    template = {
+        "type": "object",
+        "description": "The pod to run.",
+        "properties": {"name": {"type": "string"}},
+    }
+    schema = _object(
+        spec={
+            "type": "object",
+            "description": "What to run.",
+            "properties": {
+                "template": template,
+                "steps": {"type": "array", "description": "In order.", "items": template},
+                "anything": {
+                    "description": "Whatever.",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                },
+                "wrong": {"type": "string", "description": ["not", "text"]},
+                "mode": {"type": "string", "description": "How.", "enum": ["a"]},
+            },
+        },
+    )
+    read = Read({**schema, "description": "Runs pods."})
+
+    assert read.kind.description == "Runs pods."
+    assert [each.docstring for each in read.kind.fields] == ["", "What to run."]
+    assert {name: struct.docstring for name, struct in read.structs.items()} == {
+        "CronTabSpec": "What to run.",
+        "CronTabSpecTemplate": "The pod to run.",
+        "CronTabSpecSteps": "The pod to run.",
+    }
+    assert {each.json: each.docstring for each in read.structs["CronTabSpec"].fields} == {
+        "template": "The pod to run.",
+        "steps": "In order.",
+        "anything": "Whatever.",
+        "wrong": "",
+        "mode": "How.",
+    }
+
+
+def test_a_reference_keeps_the_description_of_the_field_and_of_its_target() -> None:
+    target = {
+        "type": "object",
+        "description": "A period.",
+        "properties": {"seconds": {"type": "integer"}},
+    }
+    window = {"allOf": [{"$ref": "#/components/schemas/Window"}], "description": "When."}
+    read = Read(
+        _object(spec={"type": "object", "properties": {"window": window}}),
+        components={"Window": target},
+    )
+
+    assert read.structs["Window"].docstring == "A period."
+    assert read.structs["CronTabSpec"].fields[0].docstring == "When."
 
 
 def test_attributes_of_one_struct_are_distinct() -> None:
@@ -381,7 +435,7 @@ COMPONENTS: dict[str, Any] = {
 }
 
 
-def test_references_lead_to_one_struct_for_all_who_refer() -> None:
+def test_references_share_one_struct() -> None:
     read = Read(_object(spec={"$ref": "#/components/schemas/com.example.v1.Spec"}), COMPONENTS)
 
     assert read.part("spec") == ("Spec", "Spec()")

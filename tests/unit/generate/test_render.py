@@ -1,4 +1,4 @@
-"""What a module is described as becomes source that linters, type checkers and Python take."""
+"""Rendered modules are accepted by linters, type checkers and Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed models are what the table says, and can be used."""
+"""The committed models agree with the table, and can be used."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def structs(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
 # -- the files -----------------------------------------------------------------------------------
 
 
-def test_what_is_committed_is_what_the_generator_writes(files: dict[Path, str]) -> None:
+def test_generated_files_are_up_to_date(files: dict[Path, str]) -> None:
     assert [str(path.relative_to(ROOT)) for path in differing(files)] == []
     assert obsolete(files) == []
 
@@ -76,6 +76,26 @@ def test_every_type_of_a_module_can_be_resolved_and_made(name: str) -> None:
         for each, value in vars(module).items()
         if isinstance(value, type) and value.__module__ == name
     )
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_class_of_a_module_says_what_it_is(name: str) -> None:
+    module = import_module(name)
+    assert [each for each in module.__all__ if "__doc__" not in vars(getattr(module, each))] == []
+    assert [each for each in module.__all__ if not getattr(module, each).__doc__] == []
+
+
+def test_docstrings_name_the_kind_or_the_fields_that_use_the_type() -> None:
+    assert apps.v1.Deployment.__doc__ == (
+        "Deployment (apps/v1).\n\n    A Deployment keeps equal pods running and replaces them "
+        "gradually when their template changes.\n    "
+    )
+    assert apps.v1.DeploymentSpec.__doc__ == "The spec of a Deployment."
+    assert core.v1.Lifecycle.__doc__ == (
+        "Used in Container.lifecycle and EphemeralContainer.lifecycle."
+    )
+    assert core.v1.PodPhase.__doc__ == "Values of PodStatus.phase."
+    assert apps.v1.StatefulSetOrdinals.__doc__ == "Used in StatefulSetSpec.ordinals."
 
 
 def test_every_field_of_the_table_has_its_name_on_the_wire() -> None:
@@ -124,7 +144,7 @@ def test_every_kind_is_an_object_of_its_own(
             assert kind.resource is None
 
 
-def test_lists_and_query_parameters_are_no_models() -> None:
+def test_lists_and_query_parameters_have_no_models() -> None:
     assert not hasattr(core.v1, "PodList")
     assert not hasattr(meta.v1, "ListOptions")
     assert not hasattr(meta.v1, "TypeMeta")
@@ -163,7 +183,7 @@ def loaded_after(statement: str) -> list[str]:
         ("from kinform.models import known_kinds; known_kinds()", []),
     ],
 )
-def test_only_what_is_asked_for_is_loaded(statement: str, modules: list[str]) -> None:
+def test_only_requested_modules_are_loaded(statement: str, modules: list[str]) -> None:
     assert loaded_after(statement) == modules
 
 
@@ -294,7 +314,7 @@ def test_a_part_of_a_kind_is_what_a_user_expects() -> None:
     assert core.v1.Event().event_time is None
 
 
-def test_constants_are_there_and_fields_take_what_is_newer() -> None:
+def test_enums_are_constants_and_fields_accept_other_values() -> None:
     effects = [str(effect) for effect in core.v1.TaintEffect]
     assert effects == ["NoExecute", "NoSchedule", "PreferNoSchedule"]
     assert core.v1.PodPhase.RUNNING.value == "Running"

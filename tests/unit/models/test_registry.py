@@ -77,7 +77,7 @@ def test_the_preferred_version_comes_first() -> None:
     "wanted",
     [GVK("example.com", "v1", "Widget"), GVR("example.com", "v1", "widgets"), GVK("", "v2", "Pod")],
 )
-def test_what_nobody_knows_has_no_class(wanted: GVK | GVR) -> None:
+def test_an_unknown_kind_has_no_class(wanted: GVK | GVR) -> None:
     assert model_for(wanted) is None
 
 
@@ -100,9 +100,9 @@ def test_registering_a_class_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "complaint"),
     [
-        (Widget, OtherWidget, r"OtherWidget cannot.*example.com/v1/Widget is .*\.Widget already"),
-        (Widget, OtherKind, r"OtherKind cannot.*example.com/v1/widgets is .*\.Widget already"),
-        (Widget, OwnPod, r"OwnPod cannot.*v1/Pod is kinform.models.core.v1.Pod already"),
+        (Widget, OtherWidget, r"OtherWidget cannot.*example.com/v1/Widget already has .*\.Widget"),
+        (Widget, OtherKind, r"OtherKind cannot.*example.com/v1/widgets already has .*\.Widget"),
+        (Widget, OwnPod, r"OwnPod cannot.*v1/Pod already has kinform.models.core.v1.Pod"),
     ],
 )
 def test_a_second_class_for_the_same_is_refused(
@@ -122,12 +122,14 @@ def test_a_class_without_a_resource_cannot_be_registered() -> None:
 
 
 @pytest.mark.parametrize("wrong", [5, None, "v1/pods", int, core.v1.Container, core.v1.Pod()])
-def test_what_is_no_class_for_objects_cannot_be_registered(wrong: Any) -> None:
-    with pytest.raises(InvalidNameError, match=r"is no class for objects; register\(Thing\) takes"):
+def test_only_classes_for_objects_can_be_registered(wrong: Any) -> None:
+    with pytest.raises(
+        InvalidNameError, match=r"is not a class for objects; register\(Thing\) takes"
+    ):
         register(wrong)
 
 
 @pytest.mark.parametrize("wrong", [5, None, "v1/pods", [], core.v1.Pod])
-def test_what_is_neither_a_kind_nor_a_resource_leads_nowhere(wrong: Any) -> None:
+def test_model_for_rejects_other_arguments(wrong: Any) -> None:
     with pytest.raises(InvalidNameError, match="is neither a kind nor a resource; pass a GVK"):
         model_for(wrong)

@@ -24,7 +24,7 @@ type field struct {
 }
 
 func (w *walk) fieldsOf(t reflect.Type) []field {
-	// What these are in protobuf has no tags to read: their Marshal is written by hand.
+	// These have no protobuf tags: their Marshal is written by hand.
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		t = reflect.TypeFor[metav1.Timestamp]()
@@ -38,7 +38,7 @@ func (w *walk) fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		row := w.fieldOf(f)
-		// Neither form has it.
+		// Neither JSON nor protobuf has it.
 		if row.JSON == "" && !row.Inline && row.Number == 0 {
 			continue
 		}
@@ -77,9 +77,9 @@ func (row *field) readProtobuf(f reflect.StructField) {
 	if err != nil {
 		fail("%s has no protobuf number in %q", f.Name, tag)
 	}
-	// The rest of what it says of the wire is not always so: the generated code goes by the type.
+	// The wire type in the tag is not always right: the generated code uses the Go type.
 	row.Number, row.Wire, row.Repeated = number, wireOf(f.Type), isRepeated(f.Type)
-	// Without a name of its own it has JSON's, or else Go's with a small letter first.
+	// The default name is the one in JSON, otherwise Go's with a lower-case first letter.
 	name := cmp.Or(row.JSON, strings.ToLower(f.Name[:1])+f.Name[1:])
 	for _, part := range parts[3:] {
 		if given, found := strings.CutPrefix(part, "name="); found {
@@ -91,19 +91,19 @@ func (row *field) readProtobuf(f reflect.StructField) {
 	}
 }
 
-// isRepeated says whether there is one record for each element; a map is a list of its entries.
+// isRepeated reports whether there is one record for each element; a map is a list of its entries.
 func isRepeated(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Map:
 		return true
 	case reflect.Slice:
-		// A named list can be a message of its own.
+		// A named list can have its own message.
 		return t.Elem().Kind() != reflect.Uint8 && !reflect.PointerTo(t).Implements(messageType)
 	}
 	return false
 }
 
-// wireOf says how the generated code writes a value, or each value of a list.
+// wireOf returns the wire type of a value, or of each value of a list.
 func wireOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64:

@@ -1,8 +1,8 @@
-// Go's own types of the Kubernetes API in, one JSON table of their shape out.
+// Writes a JSON table of Go's types of the Kubernetes API.
 //
 // It walks everything that the schemes of client-go, apiextensions and kube-aggregator register,
-// and every type that can be reached from there. Names, numbers and types; no descriptions.
-// The rows are those of tools/schema/table.py, before a server was asked about them.
+// and every type that can be reached from there. It writes names, numbers and types, no
+// descriptions. tools/schema/table.py describes the rows; a server adds the rest.
 package main
 
 import (
@@ -93,8 +93,8 @@ func (w *walk) kindsOf(scheme *runtime.Scheme) []kind {
 		if gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
-		// Every group lends its name to ListOptions and the like; once is enough. What goes by
-		// v1 on the wire, like Status, stays there.
+		// Every group registers ListOptions and the like; one row is enough. Kinds with the version
+		// v1 on the wire, such as Status, keep it.
 		isUnversioned, _ := scheme.IsUnversioned(reflect.New(of).Interface().(runtime.Object))
 		if !isUnversioned {
 			if of.PkgPath() == metaPackage && gvk.GroupVersion() != metav1.SchemeGroupVersion {

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Every type with a name is met once; the first meeting writes its row.
+// Every named type is visited once, which writes its row.
 type walk struct {
 	packages map[string]pkg
 	types    map[string]named
 	structs  map[string]structure
 }
 
-// What the protobuf serializer asks of a message.
+// The methods that the protobuf serializer requires of a message.
 type message interface{ Marshal() ([]byte, error) }
 
 var (
@@ -37,7 +37,7 @@ func (w *walk) belongsTo(of reflect.Type, gv schema.GroupVersion) {
 	w.packages[id] = pkg{id, of.PkgPath(), &gv.Group, &gv.Version}
 }
 
-// typeOf writes a type as Go does, with our short package names and []byte as "bytes".
+// typeOf formats a type as Go does, with short package names and []byte as "bytes".
 func (w *walk) typeOf(t reflect.Type) string {
 	if t.PkgPath() != "" {
 		return w.nameOf(t)
@@ -58,7 +58,7 @@ func (w *walk) typeOf(t reflect.Type) string {
 		reflect.Float64:
 		return t.Kind().String()
 	}
-	fail("there is no word for the type %s", t)
+	fail("the type %s is not supported", t)
 	return ""
 }
 
@@ -89,7 +89,7 @@ func (w *walk) nameOf(t reflect.Type) string {
 	return name
 }
 
-// forgetJSON leaves the protobuf side: Go's code writes the other one.
+// forgetJSON keeps only protobuf: Go code writes the JSON.
 func (row *structure) forgetJSON() {
 	for i := range row.Fields {
 		f := &row.Fields[i]
@@ -100,7 +100,7 @@ func (row *structure) forgetJSON() {
 	}
 }
 
-// unnamed is what a named type that is no struct is made of.
+// unnamed returns the underlying type of a named type that is not a struct.
 func unnamed(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -120,7 +120,7 @@ func unnamed(t reflect.Type) reflect.Type {
 	case reflect.Int64:
 		return reflect.TypeFor[int64]()
 	}
-	fail("there is no word for what the type %s is made of", t)
+	fail("the underlying type of %s is not supported", t)
 	return nil
 }
 

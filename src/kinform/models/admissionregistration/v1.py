@@ -56,16 +56,28 @@ __all__ = [
 
 
 class FailurePolicyType(StrEnum):
+    """Values of MutatingAdmissionPolicySpec.failure_policy, MutatingWebhook.failure_policy,
+    ValidatingAdmissionPolicySpec.failure_policy and 1 more.
+    """
+
     FAIL = "Fail"
     IGNORE = "Ignore"
 
 
 class MatchPolicyType(StrEnum):
+    """Values of MatchResources.match_policy, MutatingWebhook.match_policy and
+    ValidatingWebhook.match_policy.
+    """
+
     EQUIVALENT = "Equivalent"
     EXACT = "Exact"
 
 
 class OperationType(StrEnum):
+    """Values of NamedRuleWithOperations.operations, RuleWithOperations.operations,
+    admissionregistration.v1alpha1.NamedRuleWithOperations.operations and 1 more.
+    """
+
     ALL = "*"
     CONNECT = "CONNECT"
     CREATE = "CREATE"
@@ -74,22 +86,35 @@ class OperationType(StrEnum):
 
 
 class PatchType(StrEnum):
+    """Values of Mutation.patch_type."""
+
     APPLY_CONFIGURATION = "ApplyConfiguration"
     JSON_PATCH = "JSONPatch"
 
 
 class ReinvocationPolicyType(StrEnum):
+    """Values of MutatingAdmissionPolicySpec.reinvocation_policy,
+    MutatingWebhook.reinvocation_policy,
+    admissionregistration.v1alpha1.MutatingAdmissionPolicySpec.reinvocation_policy and 2 more.
+    """
+
     IF_NEEDED = "IfNeeded"
     NEVER = "Never"
 
 
 class ScopeType(StrEnum):
+    """Values of NamedRuleWithOperations.scope, RuleWithOperations.scope,
+    admissionregistration.v1alpha1.NamedRuleWithOperations.scope and 1 more.
+    """
+
     ALL = "*"
     CLUSTER = "Cluster"
     NAMESPACED = "Namespaced"
 
 
 class SideEffectClass(StrEnum):
+    """Values of MutatingWebhook.side_effects and ValidatingWebhook.side_effects."""
+
     NONE = "None"
     NONE_ON_DRY_RUN = "NoneOnDryRun"
     SOME = "Some"
@@ -97,35 +122,54 @@ class SideEffectClass(StrEnum):
 
 
 class ValidationAction(StrEnum):
+    """Values of ValidatingAdmissionPolicyBindingSpec.validation_actions."""
+
     AUDIT = "Audit"
     DENY = "Deny"
     WARN = "Warn"
 
 
 class ApplyConfiguration(Model):
+    """Used in Mutation.apply_configuration."""
+
     expression: str = ""
 
 
 class AuditAnnotation(Model):
+    """Used in ValidatingAdmissionPolicySpec.audit_annotations."""
+
     key: str = ""
     value_expression: str = ""
 
 
 class ExpressionWarning(Model):
+    """Used in TypeChecking.expression_warnings."""
+
     field_ref: str = ""
     warning: str = ""
 
 
 class JSONPatch(Model):
+    """Used in Mutation.json_patch."""
+
     expression: str = ""
 
 
 class MatchCondition(Model):
+    """Used in MutatingAdmissionPolicySpec.match_conditions, MutatingWebhook.match_conditions,
+    ValidatingAdmissionPolicySpec.match_conditions and 1 more.
+    """
+
     name: str = ""
     expression: str = ""
 
 
 class MatchResources(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.match_resources,
+    MutatingAdmissionPolicySpec.match_constraints,
+    ValidatingAdmissionPolicyBindingSpec.match_resources and 1 more.
+    """
+
     namespace_selector: meta_v1.LabelSelector | None = None
     object_selector: meta_v1.LabelSelector | None = None
     resource_rules: list[NamedRuleWithOperations] = []
@@ -134,12 +178,16 @@ class MatchResources(Model):
 
 
 class MutatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a MutatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
 
 
 class MutatingAdmissionPolicySpec(Model):
+    """The spec of a MutatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     variables: list[Variable] = []
@@ -150,12 +198,16 @@ class MutatingAdmissionPolicySpec(Model):
 
 
 class WebhookClientConfig(Model):
+    """Used in MutatingWebhook.client_config and ValidatingWebhook.client_config."""
+
     url: str | None = None
     service: ServiceReference | None = None
     ca_bundle: bytes = b""
 
 
 class MutatingWebhook(Model):
+    """Used in MutatingWebhookConfiguration.webhooks."""
+
     name: str = ""
     client_config: WebhookClientConfig = msgspec.field(default_factory=WebhookClientConfig)
     rules: list[RuleWithOperations] = []
@@ -171,12 +223,16 @@ class MutatingWebhook(Model):
 
 
 class Mutation(Model):
+    """Used in MutatingAdmissionPolicySpec.mutations."""
+
     patch_type: str = ""
     apply_configuration: ApplyConfiguration | None = None
     json_patch: JSONPatch | None = None
 
 
 class NamedRuleWithOperations(Model):
+    """Used in MatchResources.resource_rules and MatchResources.exclude_resource_rules."""
+
     resource_names: list[str] = []
     operations: list[str] = []
     api_groups: list[str] = []
@@ -186,11 +242,19 @@ class NamedRuleWithOperations(Model):
 
 
 class ParamKind(Model):
+    """Used in MutatingAdmissionPolicySpec.param_kind and
+    ValidatingAdmissionPolicySpec.param_kind.
+    """
+
     api_version: str = ""
     kind: str = ""
 
 
 class ParamRef(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.param_ref and
+    ValidatingAdmissionPolicyBindingSpec.param_ref.
+    """
+
     name: str = ""
     namespace: str = ""
     selector: meta_v1.LabelSelector | None = None
@@ -198,6 +262,10 @@ class ParamRef(Model):
 
 
 class RuleWithOperations(Model):
+    """Used in MutatingWebhook.rules, ValidatingWebhook.rules,
+    admissionregistration.v1beta1.MutatingWebhook.rules and 1 more.
+    """
+
     operations: list[str] = []
     api_groups: list[str] = []
     api_versions: list[str] = []
@@ -206,6 +274,8 @@ class RuleWithOperations(Model):
 
 
 class ServiceReference(Model):
+    """Used in WebhookClientConfig.service."""
+
     namespace: str = ""
     name: str = ""
     path: str | None = None
@@ -213,10 +283,14 @@ class ServiceReference(Model):
 
 
 class TypeChecking(Model):
+    """Used in ValidatingAdmissionPolicyStatus.type_checking."""
+
     expression_warnings: list[ExpressionWarning] = []
 
 
 class ValidatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a ValidatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
@@ -224,6 +298,8 @@ class ValidatingAdmissionPolicyBindingSpec(Model):
 
 
 class ValidatingAdmissionPolicySpec(Model):
+    """The spec of a ValidatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     validations: list[Validation] = []
@@ -234,12 +310,16 @@ class ValidatingAdmissionPolicySpec(Model):
 
 
 class ValidatingAdmissionPolicyStatus(Model):
+    """The status of a ValidatingAdmissionPolicy."""
+
     observed_generation: int = 0
     type_checking: TypeChecking | None = None
     conditions: list[meta_v1.Condition] = []
 
 
 class ValidatingWebhook(Model):
+    """Used in ValidatingWebhookConfiguration.webhooks."""
+
     name: str = ""
     client_config: WebhookClientConfig = msgspec.field(default_factory=WebhookClientConfig)
     rules: list[RuleWithOperations] = []
@@ -254,6 +334,8 @@ class ValidatingWebhook(Model):
 
 
 class Validation(Model):
+    """Used in ValidatingAdmissionPolicySpec.validations."""
+
     expression: str = ""
     message: str = ""
     reason: str | None = None
@@ -261,6 +343,10 @@ class Validation(Model):
 
 
 class Variable(Model):
+    """Used in MutatingAdmissionPolicySpec.variables and
+    ValidatingAdmissionPolicySpec.variables.
+    """
+
     name: str = ""
     expression: str = ""
 
@@ -273,6 +359,11 @@ class MutatingAdmissionPolicy(
     plural="mutatingadmissionpolicies",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicy (admissionregistration.k8s.io/v1).
+
+    A MutatingAdmissionPolicy changes objects on admission, as written in CEL.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicySpec] = Part(
@@ -296,6 +387,12 @@ class MutatingAdmissionPolicyBinding(
     plural="mutatingadmissionpolicybindings",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1).
+
+    A MutatingAdmissionPolicyBinding puts a mutating policy into effect, with parameters, for some
+    objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicyBindingSpec] = Part(
@@ -319,6 +416,11 @@ class MutatingWebhookConfiguration(
     plural="mutatingwebhookconfigurations",
     namespaced=False,
 ):
+    """MutatingWebhookConfiguration (admissionregistration.k8s.io/v1).
+
+    A MutatingWebhookConfiguration lists webhooks that may change objects on admission.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     webhooks: Part[list[MutatingWebhook]] = Part("webhooks", list[MutatingWebhook], list)
@@ -340,6 +442,11 @@ class ValidatingAdmissionPolicy(
     plural="validatingadmissionpolicies",
     namespaced=False,
 ):
+    """ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1).
+
+    A ValidatingAdmissionPolicy accepts or rejects requests by CEL expressions.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicySpec] = Part(
@@ -367,6 +474,12 @@ class ValidatingAdmissionPolicyBinding(
     plural="validatingadmissionpolicybindings",
     namespaced=False,
 ):
+    """ValidatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1).
+
+    A ValidatingAdmissionPolicyBinding puts a validating policy into effect, with parameters, for
+    some objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicyBindingSpec] = Part(
@@ -390,6 +503,11 @@ class ValidatingWebhookConfiguration(
     plural="validatingwebhookconfigurations",
     namespaced=False,
 ):
+    """ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1).
+
+    A ValidatingWebhookConfiguration lists webhooks that accept or reject requests.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     webhooks: Part[list[ValidatingWebhook]] = Part("webhooks", list[ValidatingWebhook], list)

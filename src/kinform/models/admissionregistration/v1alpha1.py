@@ -43,49 +43,76 @@ __all__ = [
 
 
 class FailurePolicyType(StrEnum):
+    """Values of MutatingAdmissionPolicySpec.failure_policy and
+    ValidatingAdmissionPolicySpec.failure_policy.
+    """
+
     FAIL = "Fail"
     IGNORE = "Ignore"
 
 
 class MatchPolicyType(StrEnum):
+    """Values of MatchResources.match_policy."""
+
     EQUIVALENT = "Equivalent"
     EXACT = "Exact"
 
 
 class ParameterNotFoundActionType(StrEnum):
+    """Values of ParamRef.parameter_not_found_action."""
+
     ALLOW = "Allow"
     DENY = "Deny"
 
 
 class PatchType(StrEnum):
+    """Values of Mutation.patch_type."""
+
     APPLY_CONFIGURATION = "ApplyConfiguration"
     JSON_PATCH = "JSONPatch"
 
 
 class ApplyConfiguration(Model):
+    """Used in Mutation.apply_configuration."""
+
     expression: str = ""
 
 
 class AuditAnnotation(Model):
+    """Used in ValidatingAdmissionPolicySpec.audit_annotations."""
+
     key: str = ""
     value_expression: str = ""
 
 
 class ExpressionWarning(Model):
+    """Used in TypeChecking.expression_warnings."""
+
     field_ref: str = ""
     warning: str = ""
 
 
 class JSONPatch(Model):
+    """Used in Mutation.json_patch."""
+
     expression: str = ""
 
 
 class MatchCondition(Model):
+    """Used in MutatingAdmissionPolicySpec.match_conditions and
+    ValidatingAdmissionPolicySpec.match_conditions.
+    """
+
     name: str = ""
     expression: str = ""
 
 
 class MatchResources(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.match_resources,
+    MutatingAdmissionPolicySpec.match_constraints,
+    ValidatingAdmissionPolicyBindingSpec.match_resources and 1 more.
+    """
+
     namespace_selector: meta_v1.LabelSelector | None = None
     object_selector: meta_v1.LabelSelector | None = None
     resource_rules: list[NamedRuleWithOperations] = []
@@ -94,12 +121,16 @@ class MatchResources(Model):
 
 
 class MutatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a MutatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
 
 
 class MutatingAdmissionPolicySpec(Model):
+    """The spec of a MutatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     variables: list[Variable] = []
@@ -110,12 +141,16 @@ class MutatingAdmissionPolicySpec(Model):
 
 
 class Mutation(Model):
+    """Used in MutatingAdmissionPolicySpec.mutations."""
+
     patch_type: str = ""
     apply_configuration: ApplyConfiguration | None = None
     json_patch: JSONPatch | None = None
 
 
 class NamedRuleWithOperations(Model):
+    """Used in MatchResources.resource_rules and MatchResources.exclude_resource_rules."""
+
     resource_names: list[str] = []
     operations: list[str] = []
     api_groups: list[str] = []
@@ -125,11 +160,19 @@ class NamedRuleWithOperations(Model):
 
 
 class ParamKind(Model):
+    """Used in MutatingAdmissionPolicySpec.param_kind and
+    ValidatingAdmissionPolicySpec.param_kind.
+    """
+
     api_version: str = ""
     kind: str = ""
 
 
 class ParamRef(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.param_ref and
+    ValidatingAdmissionPolicyBindingSpec.param_ref.
+    """
+
     name: str = ""
     namespace: str = ""
     selector: meta_v1.LabelSelector | None = None
@@ -137,10 +180,14 @@ class ParamRef(Model):
 
 
 class TypeChecking(Model):
+    """Used in ValidatingAdmissionPolicyStatus.type_checking."""
+
     expression_warnings: list[ExpressionWarning] = []
 
 
 class ValidatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a ValidatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
@@ -148,6 +195,8 @@ class ValidatingAdmissionPolicyBindingSpec(Model):
 
 
 class ValidatingAdmissionPolicySpec(Model):
+    """The spec of a ValidatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     validations: list[Validation] = []
@@ -158,12 +207,16 @@ class ValidatingAdmissionPolicySpec(Model):
 
 
 class ValidatingAdmissionPolicyStatus(Model):
+    """The status of a ValidatingAdmissionPolicy."""
+
     observed_generation: int = 0
     type_checking: TypeChecking | None = None
     conditions: list[meta_v1.Condition] = []
 
 
 class Validation(Model):
+    """Used in ValidatingAdmissionPolicySpec.validations."""
+
     expression: str = ""
     message: str = ""
     reason: str | None = None
@@ -171,6 +224,10 @@ class Validation(Model):
 
 
 class Variable(Model):
+    """Used in MutatingAdmissionPolicySpec.variables and
+    ValidatingAdmissionPolicySpec.variables.
+    """
+
     name: str = ""
     expression: str = ""
 
@@ -183,6 +240,11 @@ class MutatingAdmissionPolicy(
     plural="mutatingadmissionpolicies",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicy (admissionregistration.k8s.io/v1alpha1).
+
+    A MutatingAdmissionPolicy changes objects on admission, as written in CEL.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicySpec] = Part(
@@ -206,6 +268,12 @@ class MutatingAdmissionPolicyBinding(
     plural="mutatingadmissionpolicybindings",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1alpha1).
+
+    A MutatingAdmissionPolicyBinding puts a mutating policy into effect, with parameters, for some
+    objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicyBindingSpec] = Part(
@@ -227,6 +295,11 @@ class ValidatingAdmissionPolicy(
     version="v1alpha1",
     kind="ValidatingAdmissionPolicy",
 ):
+    """ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1alpha1).
+
+    A ValidatingAdmissionPolicy accepts or rejects requests by CEL expressions.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicySpec] = Part(
@@ -252,6 +325,12 @@ class ValidatingAdmissionPolicyBinding(
     version="v1alpha1",
     kind="ValidatingAdmissionPolicyBinding",
 ):
+    """ValidatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1alpha1).
+
+    A ValidatingAdmissionPolicyBinding puts a validating policy into effect, with parameters, for
+    some objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicyBindingSpec] = Part(

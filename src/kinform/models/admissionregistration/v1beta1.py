@@ -49,34 +49,53 @@ __all__ = [
 
 
 class PatchType(StrEnum):
+    """Values of Mutation.patch_type."""
+
     APPLY_CONFIGURATION = "ApplyConfiguration"
     JSON_PATCH = "JSONPatch"
 
 
 class ApplyConfiguration(Model):
+    """Used in Mutation.apply_configuration."""
+
     expression: str = ""
 
 
 class AuditAnnotation(Model):
+    """Used in ValidatingAdmissionPolicySpec.audit_annotations."""
+
     key: str = ""
     value_expression: str = ""
 
 
 class ExpressionWarning(Model):
+    """Used in TypeChecking.expression_warnings."""
+
     field_ref: str = ""
     warning: str = ""
 
 
 class JSONPatch(Model):
+    """Used in Mutation.json_patch."""
+
     expression: str = ""
 
 
 class MatchCondition(Model):
+    """Used in MutatingAdmissionPolicySpec.match_conditions, MutatingWebhook.match_conditions,
+    ValidatingAdmissionPolicySpec.match_conditions and 1 more.
+    """
+
     name: str = ""
     expression: str = ""
 
 
 class MatchResources(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.match_resources,
+    MutatingAdmissionPolicySpec.match_constraints,
+    ValidatingAdmissionPolicyBindingSpec.match_resources and 1 more.
+    """
+
     namespace_selector: meta_v1.LabelSelector | None = None
     object_selector: meta_v1.LabelSelector | None = None
     resource_rules: list[NamedRuleWithOperations] = []
@@ -85,12 +104,16 @@ class MatchResources(Model):
 
 
 class MutatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a MutatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
 
 
 class MutatingAdmissionPolicySpec(Model):
+    """The spec of a MutatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     variables: list[Variable] = []
@@ -101,12 +124,16 @@ class MutatingAdmissionPolicySpec(Model):
 
 
 class WebhookClientConfig(Model):
+    """Used in MutatingWebhook.client_config and ValidatingWebhook.client_config."""
+
     url: str | None = None
     service: ServiceReference | None = None
     ca_bundle: bytes = b""
 
 
 class MutatingWebhook(Model):
+    """Used in MutatingWebhookConfiguration.webhooks."""
+
     name: str = ""
     client_config: WebhookClientConfig = msgspec.field(default_factory=WebhookClientConfig)
     rules: list[admissionregistration_v1.RuleWithOperations] = []
@@ -122,12 +149,16 @@ class MutatingWebhook(Model):
 
 
 class Mutation(Model):
+    """Used in MutatingAdmissionPolicySpec.mutations."""
+
     patch_type: str = ""
     apply_configuration: ApplyConfiguration | None = None
     json_patch: JSONPatch | None = None
 
 
 class NamedRuleWithOperations(Model):
+    """Used in MatchResources.resource_rules and MatchResources.exclude_resource_rules."""
+
     resource_names: list[str] = []
     operations: list[str] = []
     api_groups: list[str] = []
@@ -137,11 +168,19 @@ class NamedRuleWithOperations(Model):
 
 
 class ParamKind(Model):
+    """Used in MutatingAdmissionPolicySpec.param_kind and
+    ValidatingAdmissionPolicySpec.param_kind.
+    """
+
     api_version: str = ""
     kind: str = ""
 
 
 class ParamRef(Model):
+    """Used in MutatingAdmissionPolicyBindingSpec.param_ref and
+    ValidatingAdmissionPolicyBindingSpec.param_ref.
+    """
+
     name: str = ""
     namespace: str = ""
     selector: meta_v1.LabelSelector | None = None
@@ -149,6 +188,8 @@ class ParamRef(Model):
 
 
 class ServiceReference(Model):
+    """Used in WebhookClientConfig.service."""
+
     namespace: str = ""
     name: str = ""
     path: str | None = None
@@ -156,10 +197,14 @@ class ServiceReference(Model):
 
 
 class TypeChecking(Model):
+    """Used in ValidatingAdmissionPolicyStatus.type_checking."""
+
     expression_warnings: list[ExpressionWarning] = []
 
 
 class ValidatingAdmissionPolicyBindingSpec(Model):
+    """The spec of a ValidatingAdmissionPolicyBinding."""
+
     policy_name: str = ""
     param_ref: ParamRef | None = None
     match_resources: MatchResources | None = None
@@ -167,6 +212,8 @@ class ValidatingAdmissionPolicyBindingSpec(Model):
 
 
 class ValidatingAdmissionPolicySpec(Model):
+    """The spec of a ValidatingAdmissionPolicy."""
+
     param_kind: ParamKind | None = None
     match_constraints: MatchResources | None = None
     validations: list[Validation] = []
@@ -177,12 +224,16 @@ class ValidatingAdmissionPolicySpec(Model):
 
 
 class ValidatingAdmissionPolicyStatus(Model):
+    """The status of a ValidatingAdmissionPolicy."""
+
     observed_generation: int = 0
     type_checking: TypeChecking | None = None
     conditions: list[meta_v1.Condition] = []
 
 
 class ValidatingWebhook(Model):
+    """Used in ValidatingWebhookConfiguration.webhooks."""
+
     name: str = ""
     client_config: WebhookClientConfig = msgspec.field(default_factory=WebhookClientConfig)
     rules: list[admissionregistration_v1.RuleWithOperations] = []
@@ -197,6 +248,8 @@ class ValidatingWebhook(Model):
 
 
 class Validation(Model):
+    """Used in ValidatingAdmissionPolicySpec.validations."""
+
     expression: str = ""
     message: str = ""
     reason: str | None = None
@@ -204,6 +257,10 @@ class Validation(Model):
 
 
 class Variable(Model):
+    """Used in MutatingAdmissionPolicySpec.variables and
+    ValidatingAdmissionPolicySpec.variables.
+    """
+
     name: str = ""
     expression: str = ""
 
@@ -216,6 +273,11 @@ class MutatingAdmissionPolicy(
     plural="mutatingadmissionpolicies",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicy (admissionregistration.k8s.io/v1beta1).
+
+    A MutatingAdmissionPolicy changes objects on admission, as written in CEL.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicySpec] = Part(
@@ -239,6 +301,12 @@ class MutatingAdmissionPolicyBinding(
     plural="mutatingadmissionpolicybindings",
     namespaced=False,
 ):
+    """MutatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1beta1).
+
+    A MutatingAdmissionPolicyBinding puts a mutating policy into effect, with parameters, for some
+    objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[MutatingAdmissionPolicyBindingSpec] = Part(
@@ -260,6 +328,11 @@ class MutatingWebhookConfiguration(
     version="v1beta1",
     kind="MutatingWebhookConfiguration",
 ):
+    """MutatingWebhookConfiguration (admissionregistration.k8s.io/v1beta1).
+
+    A MutatingWebhookConfiguration lists webhooks that may change objects on admission.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     webhooks: Part[list[MutatingWebhook]] = Part("webhooks", list[MutatingWebhook], list)
@@ -279,6 +352,11 @@ class ValidatingAdmissionPolicy(
     version="v1beta1",
     kind="ValidatingAdmissionPolicy",
 ):
+    """ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1beta1).
+
+    A ValidatingAdmissionPolicy accepts or rejects requests by CEL expressions.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicySpec] = Part(
@@ -304,6 +382,12 @@ class ValidatingAdmissionPolicyBinding(
     version="v1beta1",
     kind="ValidatingAdmissionPolicyBinding",
 ):
+    """ValidatingAdmissionPolicyBinding (admissionregistration.k8s.io/v1beta1).
+
+    A ValidatingAdmissionPolicyBinding puts a validating policy into effect, with parameters, for
+    some objects.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ValidatingAdmissionPolicyBindingSpec] = Part(
@@ -325,6 +409,11 @@ class ValidatingWebhookConfiguration(
     version="v1beta1",
     kind="ValidatingWebhookConfiguration",
 ):
+    """ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1beta1).
+
+    A ValidatingWebhookConfiguration lists webhooks that accept or reject requests.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     webhooks: Part[list[ValidatingWebhook]] = Part("webhooks", list[ValidatingWebhook], list)

@@ -44,6 +44,8 @@ __all__ = [
 
 
 class FieldValueErrorReason(StrEnum):
+    """Values of ValidationRule.reason."""
+
     FIELD_VALUE_DUPLICATE = "FieldValueDuplicate"
     FIELD_VALUE_FORBIDDEN = "FieldValueForbidden"
     FIELD_VALUE_INVALID = "FieldValueInvalid"
@@ -51,18 +53,24 @@ class FieldValueErrorReason(StrEnum):
 
 
 class ConversionRequest(Model):
+    """Used in ConversionReview.request."""
+
     uid: str = ""
     desired_api_version: str = msgspec.field(default="", name="desiredAPIVersion")
     objects: list[Any] = []
 
 
 class ConversionResponse(Model):
+    """Used in ConversionReview.response."""
+
     uid: str = ""
     converted_objects: list[Any] = []
     result: meta_v1.Status = msgspec.field(default_factory=meta_v1.Status)
 
 
 class CustomResourceColumnDefinition(Model):
+    """Used in CustomResourceDefinitionVersion.additional_printer_columns."""
+
     name: str = ""
     type: str = ""
     format: str = ""
@@ -72,11 +80,15 @@ class CustomResourceColumnDefinition(Model):
 
 
 class CustomResourceConversion(Model):
+    """Used in CustomResourceDefinitionSpec.conversion."""
+
     strategy: str = ""
     webhook: WebhookConversion | None = None
 
 
 class CustomResourceDefinitionCondition(Model):
+    """Used in CustomResourceDefinitionStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -86,6 +98,10 @@ class CustomResourceDefinitionCondition(Model):
 
 
 class CustomResourceDefinitionNames(Model):
+    """Used in CustomResourceDefinitionSpec.names and
+    CustomResourceDefinitionStatus.accepted_names.
+    """
+
     plural: str = ""
     singular: str = ""
     short_names: list[str] = []
@@ -95,6 +111,8 @@ class CustomResourceDefinitionNames(Model):
 
 
 class CustomResourceDefinitionSpec(Model):
+    """The spec of a CustomResourceDefinition."""
+
     group: str = ""
     names: CustomResourceDefinitionNames = msgspec.field(
         default_factory=CustomResourceDefinitionNames
@@ -106,6 +124,8 @@ class CustomResourceDefinitionSpec(Model):
 
 
 class CustomResourceDefinitionStatus(Model):
+    """The status of a CustomResourceDefinition."""
+
     conditions: list[CustomResourceDefinitionCondition] = []
     accepted_names: CustomResourceDefinitionNames = msgspec.field(
         default_factory=CustomResourceDefinitionNames
@@ -115,6 +135,8 @@ class CustomResourceDefinitionStatus(Model):
 
 
 class CustomResourceDefinitionVersion(Model):
+    """Used in CustomResourceDefinitionSpec.versions."""
+
     name: str = ""
     served: bool = False
     storage: bool = False
@@ -127,30 +149,42 @@ class CustomResourceDefinitionVersion(Model):
 
 
 class CustomResourceSubresourceScale(Model):
+    """Used in CustomResourceSubresources.scale."""
+
     spec_replicas_path: str = ""
     status_replicas_path: str = ""
     label_selector_path: str | None = None
 
 
 class CustomResourceSubresourceStatus(Model):
-    pass
+    """Used in CustomResourceSubresources.status."""
 
 
 class CustomResourceSubresources(Model):
+    """Used in CustomResourceDefinitionVersion.subresources."""
+
     status: CustomResourceSubresourceStatus | None = None
     scale: CustomResourceSubresourceScale | None = None
 
 
 class CustomResourceValidation(Model):
+    """Used in CustomResourceDefinitionVersion.schema."""
+
     open_api_v3_schema: JSONSchemaProps | None = msgspec.field(default=None, name="openAPIV3Schema")
 
 
 class ExternalDocumentation(Model):
+    """Used in JSONSchemaProps.external_docs."""
+
     description: str = ""
     url: str = ""
 
 
 class JSONSchemaProps(Model):
+    """Used in CustomResourceValidation.open_api_v3_schema, JSONSchemaProps.items,
+    JSONSchemaProps.items and 10 more.
+    """
+
     id: str = ""
     schema: str = msgspec.field(default="", name="$schema")
     ref: str | None = msgspec.field(default=None, name="$ref")
@@ -208,10 +242,14 @@ class JSONSchemaProps(Model):
 
 
 class SelectableField(Model):
+    """Used in CustomResourceDefinitionVersion.selectable_fields."""
+
     json_path: str = ""
 
 
 class ServiceReference(Model):
+    """Used in WebhookClientConfig.service."""
+
     namespace: str = ""
     name: str = ""
     path: str | None = None
@@ -219,6 +257,8 @@ class ServiceReference(Model):
 
 
 class ValidationRule(Model):
+    """Used in JSONSchemaProps.x_kubernetes_validations."""
+
     rule: str = ""
     message: str = ""
     message_expression: str = ""
@@ -228,12 +268,16 @@ class ValidationRule(Model):
 
 
 class WebhookClientConfig(Model):
+    """Used in WebhookConversion.client_config."""
+
     url: str | None = None
     service: ServiceReference | None = None
     ca_bundle: bytes = b""
 
 
 class WebhookConversion(Model):
+    """Used in CustomResourceConversion.webhook."""
+
     client_config: WebhookClientConfig | None = None
     conversion_review_versions: list[str] = []
 
@@ -241,6 +285,11 @@ class WebhookConversion(Model):
 class ConversionReview(
     TypedObject, group="apiextensions.k8s.io", version="v1", kind="ConversionReview"
 ):
+    """ConversionReview (apiextensions.k8s.io/v1).
+
+    A ConversionReview asks a webhook to convert custom objects to another version.
+    """
+
     __slots__ = ()
     request: Part[ConversionRequest | None] = Part("request", ConversionRequest)
     response: Part[ConversionResponse | None] = Part("response", ConversionResponse)
@@ -262,6 +311,11 @@ class CustomResourceDefinition(
     plural="customresourcedefinitions",
     namespaced=False,
 ):
+    """CustomResourceDefinition (apiextensions.k8s.io/v1).
+
+    A CustomResourceDefinition adds a kind to the API, with its versions and schemas.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CustomResourceDefinitionSpec] = Part(

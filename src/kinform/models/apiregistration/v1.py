@@ -24,6 +24,8 @@ __all__ = [
 
 
 class APIServiceCondition(Model):
+    """Used in APIServiceStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -32,6 +34,8 @@ class APIServiceCondition(Model):
 
 
 class APIServiceSpec(Model):
+    """The spec of an APIService."""
+
     service: ServiceReference | None = None
     group: str = ""
     version: str = ""
@@ -42,10 +46,14 @@ class APIServiceSpec(Model):
 
 
 class APIServiceStatus(Model):
+    """The status of an APIService."""
+
     conditions: list[APIServiceCondition] = []
 
 
 class ServiceReference(Model):
+    """Used in APIServiceSpec.service."""
+
     namespace: str = ""
     name: str = ""
     port: int | None = None
@@ -59,6 +67,11 @@ class APIService(
     plural="apiservices",
     namespaced=False,
 ):
+    """APIService (apiregistration.k8s.io/v1).
+
+    An APIService names the server that serves a group and version.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[APIServiceSpec] = Part("spec", APIServiceSpec, APIServiceSpec)

@@ -24,6 +24,8 @@ __all__ = [
 
 
 class ServerStorageVersion(Model):
+    """Used in StorageVersionStatus.storage_versions."""
+
     api_server_id: str = msgspec.field(default="", name="apiServerID")
     encoding_version: str = ""
     decodable_versions: list[str] = []
@@ -31,6 +33,8 @@ class ServerStorageVersion(Model):
 
 
 class StorageVersionCondition(Model):
+    """Used in StorageVersionStatus.conditions."""
+
     type: str = ""
     status: str = ""
     observed_generation: int = 0
@@ -40,10 +44,12 @@ class StorageVersionCondition(Model):
 
 
 class StorageVersionSpec(Model):
-    pass
+    """The spec of a StorageVersion."""
 
 
 class StorageVersionStatus(Model):
+    """The status of a StorageVersion."""
+
     storage_versions: list[ServerStorageVersion] = []
     common_encoding_version: str | None = None
     conditions: list[StorageVersionCondition] = []
@@ -57,6 +63,11 @@ class StorageVersion(
     plural="storageversions",
     namespaced=False,
 ):
+    """StorageVersion (internal.apiserver.k8s.io/v1alpha1).
+
+    A StorageVersion lists the version in which each API server stores a resource.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[StorageVersionSpec] = Part("spec", StorageVersionSpec, StorageVersionSpec)

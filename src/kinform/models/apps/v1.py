@@ -51,27 +51,37 @@ __all__ = [
 
 
 class DaemonSetUpdateStrategyType(StrEnum):
+    """Values of DaemonSetUpdateStrategy.type."""
+
     ON_DELETE = "OnDelete"
     ROLLING_UPDATE = "RollingUpdate"
 
 
 class DeploymentStrategyType(StrEnum):
+    """Values of DeploymentStrategy.type."""
+
     RECREATE = "Recreate"
     ROLLING_UPDATE = "RollingUpdate"
 
 
 class PodManagementPolicyType(StrEnum):
+    """Values of StatefulSetSpec.pod_management_policy."""
+
     ORDERED_READY = "OrderedReady"
     PARALLEL = "Parallel"
 
 
 class StatefulSetUpdateStrategyType(StrEnum):
+    """Values of StatefulSetUpdateStrategy.type."""
+
     ON_DELETE = "OnDelete"
     RECREATE = "Recreate"
     ROLLING_UPDATE = "RollingUpdate"
 
 
 class DaemonSetCondition(Model):
+    """Used in DaemonSetStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -80,11 +90,15 @@ class DaemonSetCondition(Model):
 
 
 class DaemonSetUpdateStrategy(Model):
+    """Used in DaemonSetSpec.update_strategy."""
+
     type: str = ""
     rolling_update: RollingUpdateDaemonSet | None = None
 
 
 class DaemonSetSpec(Model):
+    """The spec of a DaemonSet."""
+
     selector: meta_v1.LabelSelector | None = None
     template: core_v1.PodTemplateSpec = msgspec.field(default_factory=core_v1.PodTemplateSpec)
     update_strategy: DaemonSetUpdateStrategy = msgspec.field(
@@ -95,6 +109,8 @@ class DaemonSetSpec(Model):
 
 
 class DaemonSetStatus(Model):
+    """The status of a DaemonSet."""
+
     current_number_scheduled: int = 0
     number_misscheduled: int = 0
     desired_number_scheduled: int = 0
@@ -108,6 +124,8 @@ class DaemonSetStatus(Model):
 
 
 class DeploymentCondition(Model):
+    """Used in DeploymentStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_update_time: datetime | None = None
@@ -117,11 +135,15 @@ class DeploymentCondition(Model):
 
 
 class DeploymentStrategy(Model):
+    """Used in DeploymentSpec.strategy."""
+
     type: str = ""
     rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(Model):
+    """The spec of a Deployment."""
+
     replicas: int | None = None
     selector: meta_v1.LabelSelector | None = None
     template: core_v1.PodTemplateSpec = msgspec.field(default_factory=core_v1.PodTemplateSpec)
@@ -133,6 +155,8 @@ class DeploymentSpec(Model):
 
 
 class DeploymentStatus(Model):
+    """The status of a Deployment."""
+
     observed_generation: int = 0
     replicas: int = 0
     updated_replicas: int = 0
@@ -145,6 +169,8 @@ class DeploymentStatus(Model):
 
 
 class ReplicaSetCondition(Model):
+    """Used in ReplicaSetStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -153,6 +179,8 @@ class ReplicaSetCondition(Model):
 
 
 class ReplicaSetSpec(Model):
+    """The spec of a ReplicaSet."""
+
     replicas: int | None = None
     min_ready_seconds: int = 0
     selector: meta_v1.LabelSelector | None = None
@@ -160,6 +188,8 @@ class ReplicaSetSpec(Model):
 
 
 class ReplicaSetStatus(Model):
+    """The status of a ReplicaSet."""
+
     replicas: int = 0
     fully_labeled_replicas: int = 0
     ready_replicas: int = 0
@@ -170,21 +200,29 @@ class ReplicaSetStatus(Model):
 
 
 class RollingUpdateDaemonSet(Model):
+    """Used in DaemonSetUpdateStrategy.rolling_update."""
+
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class RollingUpdateDeployment(Model):
+    """Used in DeploymentStrategy.rolling_update."""
+
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class RollingUpdateStatefulSetStrategy(Model):
+    """Used in StatefulSetUpdateStrategy.rolling_update."""
+
     partition: int | None = None
     max_unavailable: int | str | None = None
 
 
 class StatefulSetCondition(Model):
+    """Used in StatefulSetStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -193,20 +231,28 @@ class StatefulSetCondition(Model):
 
 
 class StatefulSetOrdinals(Model):
+    """Used in StatefulSetSpec.ordinals."""
+
     start: int = 0
 
 
 class StatefulSetPersistentVolumeClaimRetentionPolicy(Model):
+    """Used in StatefulSetSpec.persistent_volume_claim_retention_policy."""
+
     when_deleted: str = ""
     when_scaled: str = ""
 
 
 class StatefulSetUpdateStrategy(Model):
+    """Used in StatefulSetSpec.update_strategy."""
+
     type: str = ""
     rolling_update: RollingUpdateStatefulSetStrategy | None = None
 
 
 class StatefulSetSpec(Model):
+    """The spec of a StatefulSet."""
+
     replicas: int | None = None
     selector: meta_v1.LabelSelector | None = None
     template: core_v1.PodTemplateSpec = msgspec.field(default_factory=core_v1.PodTemplateSpec)
@@ -225,6 +271,8 @@ class StatefulSetSpec(Model):
 
 
 class StatefulSetStatus(Model):
+    """The status of a StatefulSet."""
+
     observed_generation: int = 0
     replicas: int = 0
     ready_replicas: int = 0
@@ -245,6 +293,11 @@ class ControllerRevision(
     plural="controllerrevisions",
     namespaced=True,
 ):
+    """ControllerRevision (apps/v1).
+
+    A ControllerRevision is a past state of a controller's template, kept for rollbacks.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     data: Part[Any] = Part("data", Any)
@@ -263,6 +316,11 @@ class ControllerRevision(
 class DaemonSet(
     TypedObject, group="apps", version="v1", kind="DaemonSet", plural="daemonsets", namespaced=True
 ):
+    """DaemonSet (apps/v1).
+
+    A DaemonSet runs one copy of a pod on every node that matches.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DaemonSetSpec] = Part("spec", DaemonSetSpec, DaemonSetSpec)
@@ -286,6 +344,11 @@ class Deployment(
     plural="deployments",
     namespaced=True,
 ):
+    """Deployment (apps/v1).
+
+    A Deployment keeps equal pods running and replaces them gradually when their template changes.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeploymentSpec] = Part("spec", DeploymentSpec, DeploymentSpec)
@@ -309,6 +372,11 @@ class ReplicaSet(
     plural="replicasets",
     namespaced=True,
 ):
+    """ReplicaSet (apps/v1).
+
+    A ReplicaSet keeps a number of equal pods running; a Deployment usually manages it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ReplicaSetSpec] = Part("spec", ReplicaSetSpec, ReplicaSetSpec)
@@ -332,6 +400,11 @@ class StatefulSet(
     plural="statefulsets",
     namespaced=True,
 ):
+    """StatefulSet (apps/v1).
+
+    A StatefulSet runs pods with stable names, each with volumes of its own.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[StatefulSetSpec] = Part("spec", StatefulSetSpec, StatefulSetSpec)

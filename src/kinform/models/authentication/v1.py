@@ -29,6 +29,8 @@ __all__ = [
 
 
 class BoundObjectReference(Model):
+    """Used in TokenRequestSpec.bound_object_ref."""
+
     kind: str = ""
     api_version: str = ""
     name: str = ""
@@ -36,6 +38,8 @@ class BoundObjectReference(Model):
 
 
 class UserInfo(Model):
+    """Used in SelfSubjectReviewStatus.user_info and TokenReviewStatus.user."""
+
     username: str = ""
     uid: str = ""
     groups: list[str] = []
@@ -43,10 +47,14 @@ class UserInfo(Model):
 
 
 class SelfSubjectReviewStatus(Model):
+    """The status of a SelfSubjectReview."""
+
     user_info: UserInfo = msgspec.field(default_factory=UserInfo)
 
 
 class TokenRequestSpec(Model):
+    """The spec of a TokenRequest."""
+
     audiences: list[str] = []
     expiration_seconds: int | None = None
     bound_object_ref: BoundObjectReference | None = None
@@ -54,16 +62,22 @@ class TokenRequestSpec(Model):
 
 
 class TokenRequestStatus(Model):
+    """The status of a TokenRequest."""
+
     token: str = ""
     expiration_timestamp: datetime | None = None
 
 
 class TokenReviewSpec(Model):
+    """The spec of a TokenReview."""
+
     token: str = ""
     audiences: list[str] = []
 
 
 class TokenReviewStatus(Model):
+    """The status of a TokenReview."""
+
     authenticated: bool = False
     user: UserInfo = msgspec.field(default_factory=UserInfo)
     audiences: list[str] = []
@@ -78,6 +92,11 @@ class SelfSubjectReview(
     plural="selfsubjectreviews",
     namespaced=False,
 ):
+    """SelfSubjectReview (authentication.k8s.io/v1).
+
+    A SelfSubjectReview returns the user that the server sees for the request.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     status: Part[SelfSubjectReviewStatus] = Part(
@@ -94,6 +113,11 @@ class SelfSubjectReview(
 
 
 class TokenRequest(TypedObject, group="authentication.k8s.io", version="v1", kind="TokenRequest"):
+    """TokenRequest (authentication.k8s.io/v1).
+
+    A TokenRequest asks for a short-lived token of a service account.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[TokenRequestSpec] = Part("spec", TokenRequestSpec, TokenRequestSpec)
@@ -117,6 +141,11 @@ class TokenReview(
     plural="tokenreviews",
     namespaced=False,
 ):
+    """TokenReview (authentication.k8s.io/v1).
+
+    A TokenReview asks the server whether a token is valid, and whose it is.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[TokenReviewSpec] = Part("spec", TokenReviewSpec, TokenReviewSpec)

@@ -32,26 +32,40 @@ __all__ = [
 
 
 class FieldSelectorAttributes(Model):
+    """Used in ResourceAttributes.field_selector."""
+
     raw_selector: str = ""
     requirements: list[meta_v1.FieldSelectorRequirement] = []
 
 
 class LabelSelectorAttributes(Model):
+    """Used in ResourceAttributes.label_selector."""
+
     raw_selector: str = ""
     requirements: list[meta_v1.LabelSelectorRequirement] = []
 
 
 class NonResourceAttributes(Model):
+    """Used in SelfSubjectAccessReviewSpec.non_resource_attributes and
+    SubjectAccessReviewSpec.non_resource_attributes.
+    """
+
     path: str = ""
     verb: str = ""
 
 
 class NonResourceRule(Model):
+    """Used in SubjectRulesReviewStatus.non_resource_rules."""
+
     verbs: list[str] = []
     non_resource_urls: list[str] = msgspec.field(default_factory=list, name="nonResourceURLs")
 
 
 class ResourceAttributes(Model):
+    """Used in SelfSubjectAccessReviewSpec.resource_attributes and
+    SubjectAccessReviewSpec.resource_attributes.
+    """
+
     namespace: str = ""
     verb: str = ""
     group: str = ""
@@ -64,6 +78,8 @@ class ResourceAttributes(Model):
 
 
 class ResourceRule(Model):
+    """Used in SubjectRulesReviewStatus.resource_rules."""
+
     verbs: list[str] = []
     api_groups: list[str] = []
     resources: list[str] = []
@@ -71,15 +87,21 @@ class ResourceRule(Model):
 
 
 class SelfSubjectAccessReviewSpec(Model):
+    """The spec of a SelfSubjectAccessReview."""
+
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: NonResourceAttributes | None = None
 
 
 class SelfSubjectRulesReviewSpec(Model):
+    """The spec of a SelfSubjectRulesReview."""
+
     namespace: str = ""
 
 
 class SubjectAccessReviewSpec(Model):
+    """Used in LocalSubjectAccessReview.spec and SubjectAccessReview.spec."""
+
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: NonResourceAttributes | None = None
     user: str = ""
@@ -89,6 +111,10 @@ class SubjectAccessReviewSpec(Model):
 
 
 class SubjectAccessReviewStatus(Model):
+    """Used in LocalSubjectAccessReview.status, SelfSubjectAccessReview.status and
+    SubjectAccessReview.status.
+    """
+
     allowed: bool = False
     denied: bool = False
     reason: str = ""
@@ -96,6 +122,8 @@ class SubjectAccessReviewStatus(Model):
 
 
 class SubjectRulesReviewStatus(Model):
+    """The status of a SelfSubjectRulesReview."""
+
     resource_rules: list[ResourceRule] = []
     non_resource_rules: list[NonResourceRule] = []
     incomplete: bool = False
@@ -110,6 +138,11 @@ class LocalSubjectAccessReview(
     plural="localsubjectaccessreviews",
     namespaced=True,
 ):
+    """LocalSubjectAccessReview (authorization.k8s.io/v1).
+
+    A LocalSubjectAccessReview asks whether a user may do something in one namespace.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[SubjectAccessReviewSpec] = Part(
@@ -137,6 +170,11 @@ class SelfSubjectAccessReview(
     plural="selfsubjectaccessreviews",
     namespaced=False,
 ):
+    """SelfSubjectAccessReview (authorization.k8s.io/v1).
+
+    A SelfSubjectAccessReview asks whether the caller may do something.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[SelfSubjectAccessReviewSpec] = Part(
@@ -164,6 +202,11 @@ class SelfSubjectRulesReview(
     plural="selfsubjectrulesreviews",
     namespaced=False,
 ):
+    """SelfSubjectRulesReview (authorization.k8s.io/v1).
+
+    A SelfSubjectRulesReview lists what the caller may do in a namespace.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[SelfSubjectRulesReviewSpec] = Part(
@@ -191,6 +234,11 @@ class SubjectAccessReview(
     plural="subjectaccessreviews",
     namespaced=False,
 ):
+    """SubjectAccessReview (authorization.k8s.io/v1).
+
+    A SubjectAccessReview asks whether a user may do something.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[SubjectAccessReviewSpec] = Part(

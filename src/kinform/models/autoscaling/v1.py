@@ -24,12 +24,16 @@ __all__ = [
 
 
 class CrossVersionObjectReference(Model):
+    """Used in HorizontalPodAutoscalerSpec.scale_target_ref."""
+
     kind: str = ""
     name: str = ""
     api_version: str = ""
 
 
 class HorizontalPodAutoscalerSpec(Model):
+    """The spec of a HorizontalPodAutoscaler."""
+
     scale_target_ref: CrossVersionObjectReference = msgspec.field(
         default_factory=CrossVersionObjectReference
     )
@@ -41,6 +45,8 @@ class HorizontalPodAutoscalerSpec(Model):
 
 
 class HorizontalPodAutoscalerStatus(Model):
+    """The status of a HorizontalPodAutoscaler."""
+
     observed_generation: int | None = None
     last_scale_time: datetime | None = None
     current_replicas: int = 0
@@ -51,10 +57,14 @@ class HorizontalPodAutoscalerStatus(Model):
 
 
 class ScaleSpec(Model):
+    """The spec of a Scale."""
+
     replicas: int = 0
 
 
 class ScaleStatus(Model):
+    """The status of a Scale."""
+
     replicas: int = 0
     selector: str = ""
 
@@ -67,6 +77,11 @@ class HorizontalPodAutoscaler(
     plural="horizontalpodautoscalers",
     namespaced=True,
 ):
+    """HorizontalPodAutoscaler (autoscaling/v1).
+
+    A HorizontalPodAutoscaler adjusts a number of replicas to the load.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[HorizontalPodAutoscalerSpec] = Part(
@@ -87,6 +102,11 @@ class HorizontalPodAutoscaler(
 
 
 class Scale(TypedObject, group="autoscaling", version="v1", kind="Scale"):
+    """Scale (autoscaling/v1).
+
+    A Scale is the number of replicas of any object that can be scaled.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ScaleSpec] = Part("spec", ScaleSpec, ScaleSpec)

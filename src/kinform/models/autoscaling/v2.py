@@ -42,6 +42,10 @@ __all__ = [
 
 
 class MetricTarget(Model):
+    """Used in ContainerResourceMetricSource.target, ExternalMetricSource.target,
+    ObjectMetricSource.target and 2 more.
+    """
+
     type: str = ""
     value: Quantity | None = None
     average_value: Quantity | None = None
@@ -49,51 +53,77 @@ class MetricTarget(Model):
 
 
 class ContainerResourceMetricSource(Model):
+    """Used in MetricSpec.container_resource."""
+
     name: str = ""
     target: MetricTarget = msgspec.field(default_factory=MetricTarget)
     container: str = ""
 
 
 class MetricValueStatus(Model):
+    """Used in ContainerResourceMetricStatus.current, ExternalMetricStatus.current,
+    ObjectMetricStatus.current and 2 more.
+    """
+
     value: Quantity | None = None
     average_value: Quantity | None = None
     average_utilization: int | None = None
 
 
 class ContainerResourceMetricStatus(Model):
+    """Used in MetricStatus.container_resource."""
+
     name: str = ""
     current: MetricValueStatus = msgspec.field(default_factory=MetricValueStatus)
     container: str = ""
 
 
 class CrossVersionObjectReference(Model):
+    """Used in HorizontalPodAutoscalerSpec.scale_target_ref,
+    ObjectMetricSource.described_object and ObjectMetricStatus.described_object.
+    """
+
     kind: str = ""
     name: str = ""
     api_version: str = ""
 
 
 class MetricIdentifier(Model):
+    """Used in ExternalMetricSource.metric, ExternalMetricStatus.metric,
+    ObjectMetricSource.metric and 3 more.
+    """
+
     name: str = ""
     selector: meta_v1.LabelSelector | None = None
 
 
 class ExternalMetricSource(Model):
+    """Used in MetricSpec.external."""
+
     metric: MetricIdentifier = msgspec.field(default_factory=MetricIdentifier)
     target: MetricTarget = msgspec.field(default_factory=MetricTarget)
 
 
 class ExternalMetricStatus(Model):
+    """Used in MetricStatus.external."""
+
     metric: MetricIdentifier = msgspec.field(default_factory=MetricIdentifier)
     current: MetricValueStatus = msgspec.field(default_factory=MetricValueStatus)
 
 
 class HPAScalingPolicy(Model):
+    """Used in HPAScalingRules.policies."""
+
     type: str = ""
     value: int = 0
     period_seconds: int = 0
 
 
 class HPAScalingRules(Model):
+    """Used in HorizontalPodAutoscalerBehavior.scale_up and
+    HorizontalPodAutoscalerBehavior.scale_down.
+    """
+
     stabilization_window_seconds: int | None = None
     select_policy: str | None = None
     policies: list[HPAScalingPolicy] = []
@@ -101,11 +131,15 @@ class HPAScalingRules(Model):
 
 
 class HorizontalPodAutoscalerBehavior(Model):
+    """Used in HorizontalPodAutoscalerSpec.behavior."""
+
     scale_up: HPAScalingRules | None = None
     scale_down: HPAScalingRules | None = None
 
 
 class HorizontalPodAutoscalerCondition(Model):
+    """Used in HorizontalPodAutoscalerStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -115,6 +149,8 @@ class HorizontalPodAutoscalerCondition(Model):
 
 
 class HorizontalPodAutoscalerSpec(Model):
+    """The spec of a HorizontalPodAutoscaler."""
+
     scale_target_ref: CrossVersionObjectReference = msgspec.field(
         default_factory=CrossVersionObjectReference
     )
@@ -125,6 +161,8 @@ class HorizontalPodAutoscalerSpec(Model):
 
 
 class HorizontalPodAutoscalerStatus(Model):
+    """The status of a HorizontalPodAutoscaler."""
+
     observed_generation: int | None = None
     last_scale_time: datetime | None = None
     current_replicas: int = 0
@@ -134,6 +172,8 @@ class HorizontalPodAutoscalerStatus(Model):
 
 
 class MetricSpec(Model):
+    """Used in HorizontalPodAutoscalerSpec.metrics."""
+
     type: str = ""
     object: ObjectMetricSource | None = None
     pods: PodsMetricSource | None = None
@@ -143,6 +183,8 @@ class MetricSpec(Model):
 
 
 class MetricStatus(Model):
+    """Used in HorizontalPodAutoscalerStatus.current_metrics."""
+
     type: str = ""
     object: ObjectMetricStatus | None = None
     pods: PodsMetricStatus | None = None
@@ -152,6 +194,8 @@ class MetricStatus(Model):
 
 
 class ObjectMetricSource(Model):
+    """Used in MetricSpec.object."""
+
     described_object: CrossVersionObjectReference = msgspec.field(
         default_factory=CrossVersionObjectReference
     )
@@ -160,6 +204,8 @@ class ObjectMetricSource(Model):
 
 
 class ObjectMetricStatus(Model):
+    """Used in MetricStatus.object."""
+
     metric: MetricIdentifier = msgspec.field(default_factory=MetricIdentifier)
     current: MetricValueStatus = msgspec.field(default_factory=MetricValueStatus)
     described_object: CrossVersionObjectReference = msgspec.field(
@@ -168,21 +214,29 @@ class ObjectMetricStatus(Model):
 
 
 class PodsMetricSource(Model):
+    """Used in MetricSpec.pods."""
+
     metric: MetricIdentifier = msgspec.field(default_factory=MetricIdentifier)
     target: MetricTarget = msgspec.field(default_factory=MetricTarget)
 
 
 class PodsMetricStatus(Model):
+    """Used in MetricStatus.pods."""
+
     metric: MetricIdentifier = msgspec.field(default_factory=MetricIdentifier)
     current: MetricValueStatus = msgspec.field(default_factory=MetricValueStatus)
 
 
 class ResourceMetricSource(Model):
+    """Used in MetricSpec.resource."""
+
     name: str = ""
     target: MetricTarget = msgspec.field(default_factory=MetricTarget)
 
 
 class ResourceMetricStatus(Model):
+    """Used in MetricStatus.resource."""
+
     name: str = ""
     current: MetricValueStatus = msgspec.field(default_factory=MetricValueStatus)
 
@@ -195,6 +249,11 @@ class HorizontalPodAutoscaler(
     plural="horizontalpodautoscalers",
     namespaced=True,
 ):
+    """HorizontalPodAutoscaler (autoscaling/v2).
+
+    A HorizontalPodAutoscaler adjusts a number of replicas to the load.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[HorizontalPodAutoscalerSpec] = Part(

@@ -43,17 +43,23 @@ __all__ = [
 
 
 class CompletionMode(StrEnum):
+    """Values of JobSpec.completion_mode."""
+
     INDEXED = "Indexed"
     NON_INDEXED = "NonIndexed"
 
 
 class ConcurrencyPolicy(StrEnum):
+    """Values of CronJobSpec.concurrency_policy."""
+
     ALLOW = "Allow"
     FORBID = "Forbid"
     REPLACE = "Replace"
 
 
 class PodFailurePolicyAction(StrEnum):
+    """Values of PodFailurePolicyRule.action."""
+
     COUNT = "Count"
     FAIL_INDEX = "FailIndex"
     FAIL_JOB = "FailJob"
@@ -61,16 +67,22 @@ class PodFailurePolicyAction(StrEnum):
 
 
 class PodFailurePolicyOnExitCodesOperator(StrEnum):
+    """Values of PodFailurePolicyOnExitCodesRequirement.operator."""
+
     IN = "In"
     NOT_IN = "NotIn"
 
 
 class PodReplacementPolicy(StrEnum):
+    """Values of JobSpec.pod_replacement_policy."""
+
     FAILED = "Failed"
     TERMINATING_OR_FAILED = "TerminatingOrFailed"
 
 
 class JobSpec(Model):
+    """Used in Job.spec and JobTemplateSpec.spec."""
+
     parallelism: int | None = None
     completions: int | None = None
     active_deadline_seconds: int | None = None
@@ -91,11 +103,15 @@ class JobSpec(Model):
 
 
 class JobTemplateSpec(Model):
+    """Used in CronJobSpec.job_template."""
+
     metadata: meta_v1.ObjectMeta = msgspec.field(default_factory=meta_v1.ObjectMeta)
     spec: JobSpec = msgspec.field(default_factory=JobSpec)
 
 
 class CronJobSpec(Model):
+    """The spec of a CronJob."""
+
     schedule: str = ""
     time_zone: str | None = None
     starting_deadline_seconds: int | None = None
@@ -107,12 +123,16 @@ class CronJobSpec(Model):
 
 
 class CronJobStatus(Model):
+    """The status of a CronJob."""
+
     active: list[core_v1.ObjectReference] = []
     last_schedule_time: datetime | None = None
     last_successful_time: datetime | None = None
 
 
 class JobCondition(Model):
+    """Used in JobStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_probe_time: datetime | None = None
@@ -122,6 +142,8 @@ class JobCondition(Model):
 
 
 class JobSchedulingConfiguration(Model):
+    """Used in JobSpec.scheduling."""
+
     scheduling_policy: scheduling_v1alpha3.WorkloadPodGroupSchedulingPolicy | None = None
     scheduling_constraints: scheduling_v1alpha3.WorkloadPodGroupSchedulingConstraints | None = None
     disruption_mode: scheduling_v1alpha3.WorkloadPodGroupDisruptionMode | None = None
@@ -129,6 +151,8 @@ class JobSchedulingConfiguration(Model):
 
 
 class JobStatus(Model):
+    """The status of a Job."""
+
     conditions: list[JobCondition] = []
     start_time: datetime | None = None
     completion_time: datetime | None = None
@@ -143,36 +167,50 @@ class JobStatus(Model):
 
 
 class PodFailurePolicy(Model):
+    """Used in JobSpec.pod_failure_policy."""
+
     rules: list[PodFailurePolicyRule] = []
 
 
 class PodFailurePolicyOnExitCodesRequirement(Model):
+    """Used in PodFailurePolicyRule.on_exit_codes."""
+
     container_name: str | None = None
     operator: str = ""
     values: list[int] = []
 
 
 class PodFailurePolicyOnPodConditionsPattern(Model):
+    """Used in PodFailurePolicyRule.on_pod_conditions."""
+
     type: str = ""
     status: str = ""
 
 
 class PodFailurePolicyRule(Model):
+    """Used in PodFailurePolicy.rules."""
+
     action: str = ""
     on_exit_codes: PodFailurePolicyOnExitCodesRequirement | None = None
     on_pod_conditions: list[PodFailurePolicyOnPodConditionsPattern] = []
 
 
 class SuccessPolicy(Model):
+    """Used in JobSpec.success_policy."""
+
     rules: list[SuccessPolicyRule] = []
 
 
 class SuccessPolicyRule(Model):
+    """Used in SuccessPolicy.rules."""
+
     succeeded_indexes: str | None = None
     succeeded_count: int | None = None
 
 
 class UncountedTerminatedPods(Model):
+    """Used in JobStatus.uncounted_terminated_pods."""
+
     succeeded: list[str] = []
     failed: list[str] = []
 
@@ -180,6 +218,11 @@ class UncountedTerminatedPods(Model):
 class CronJob(
     TypedObject, group="batch", version="v1", kind="CronJob", plural="cronjobs", namespaced=True
 ):
+    """CronJob (batch/v1).
+
+    A CronJob creates a Job at the times of a schedule.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CronJobSpec] = Part("spec", CronJobSpec, CronJobSpec)
@@ -196,6 +239,11 @@ class CronJob(
 
 
 class Job(TypedObject, group="batch", version="v1", kind="Job", plural="jobs", namespaced=True):
+    """Job (batch/v1).
+
+    A Job runs pods until enough of them have succeeded.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[JobSpec] = Part("spec", JobSpec, JobSpec)

@@ -30,6 +30,8 @@ __all__ = [
 
 
 class KeyUsage(StrEnum):
+    """Values of CertificateSigningRequestSpec.usages."""
+
     ANY = "any"
     CERT_SIGN = "cert sign"
     CLIENT_AUTH = "client auth"
@@ -56,6 +58,8 @@ class KeyUsage(StrEnum):
 
 
 class CertificateSigningRequestCondition(Model):
+    """Used in CertificateSigningRequestStatus.conditions."""
+
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -65,6 +69,8 @@ class CertificateSigningRequestCondition(Model):
 
 
 class CertificateSigningRequestSpec(Model):
+    """The spec of a CertificateSigningRequest."""
+
     request: bytes = b""
     signer_name: str = ""
     expiration_seconds: int | None = None
@@ -76,16 +82,22 @@ class CertificateSigningRequestSpec(Model):
 
 
 class CertificateSigningRequestStatus(Model):
+    """The status of a CertificateSigningRequest."""
+
     conditions: list[CertificateSigningRequestCondition] = []
     certificate: bytes = b""
 
 
 class ClusterTrustBundleSpec(Model):
+    """The spec of a ClusterTrustBundle."""
+
     signer_name: str = ""
     trust_bundle: str = ""
 
 
 class PodCertificateRequestSpec(Model):
+    """The spec of a PodCertificateRequest."""
+
     signer_name: str = ""
     pod_name: str = ""
     pod_uid: str = msgspec.field(default="", name="podUID")
@@ -99,6 +111,8 @@ class PodCertificateRequestSpec(Model):
 
 
 class PodCertificateRequestStatus(Model):
+    """The status of a PodCertificateRequest."""
+
     conditions: list[meta_v1.Condition] = []
     certificate_chain: str = ""
     not_before: datetime | None = None
@@ -114,6 +128,11 @@ class CertificateSigningRequest(
     plural="certificatesigningrequests",
     namespaced=False,
 ):
+    """CertificateSigningRequest (certificates.k8s.io/v1).
+
+    A CertificateSigningRequest asks a signer for an X.509 certificate.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CertificateSigningRequestSpec] = Part(
@@ -141,6 +160,11 @@ class ClusterTrustBundle(
     plural="clustertrustbundles",
     namespaced=False,
 ):
+    """ClusterTrustBundle (certificates.k8s.io/v1).
+
+    A ClusterTrustBundle publishes root certificates to the whole cluster.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ClusterTrustBundleSpec] = Part(
@@ -164,6 +188,11 @@ class PodCertificateRequest(
     plural="podcertificaterequests",
     namespaced=True,
 ):
+    """PodCertificateRequest (certificates.k8s.io/v1).
+
+    A PodCertificateRequest asks a signer for a certificate that identifies a pod.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodCertificateRequestSpec] = Part(

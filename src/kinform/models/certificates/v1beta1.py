@@ -28,6 +28,8 @@ __all__ = [
 
 
 class CertificateSigningRequestCondition(Model):
+    """Used in CertificateSigningRequestStatus.conditions."""
+
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -37,6 +39,8 @@ class CertificateSigningRequestCondition(Model):
 
 
 class CertificateSigningRequestSpec(Model):
+    """The spec of a CertificateSigningRequest."""
+
     request: bytes = b""
     signer_name: str | None = None
     expiration_seconds: int | None = None
@@ -48,16 +52,22 @@ class CertificateSigningRequestSpec(Model):
 
 
 class CertificateSigningRequestStatus(Model):
+    """The status of a CertificateSigningRequest."""
+
     conditions: list[CertificateSigningRequestCondition] = []
     certificate: bytes = b""
 
 
 class ClusterTrustBundleSpec(Model):
+    """The spec of a ClusterTrustBundle."""
+
     signer_name: str = ""
     trust_bundle: str = ""
 
 
 class PodCertificateRequestSpec(Model):
+    """The spec of a PodCertificateRequest."""
+
     signer_name: str = ""
     pod_name: str = ""
     pod_uid: str = msgspec.field(default="", name="podUID")
@@ -73,6 +83,8 @@ class PodCertificateRequestSpec(Model):
 
 
 class PodCertificateRequestStatus(Model):
+    """The status of a PodCertificateRequest."""
+
     conditions: list[meta_v1.Condition] = []
     certificate_chain: str = ""
     not_before: datetime | None = None
@@ -83,6 +95,11 @@ class PodCertificateRequestStatus(Model):
 class CertificateSigningRequest(
     TypedObject, group="certificates.k8s.io", version="v1beta1", kind="CertificateSigningRequest"
 ):
+    """CertificateSigningRequest (certificates.k8s.io/v1beta1).
+
+    A CertificateSigningRequest asks a signer for an X.509 certificate.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CertificateSigningRequestSpec] = Part(
@@ -110,6 +127,11 @@ class ClusterTrustBundle(
     plural="clustertrustbundles",
     namespaced=False,
 ):
+    """ClusterTrustBundle (certificates.k8s.io/v1beta1).
+
+    A ClusterTrustBundle publishes root certificates to the whole cluster.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ClusterTrustBundleSpec] = Part(
@@ -133,6 +155,11 @@ class PodCertificateRequest(
     plural="podcertificaterequests",
     namespaced=True,
 ):
+    """PodCertificateRequest (certificates.k8s.io/v1beta1).
+
+    A PodCertificateRequest asks a signer for a certificate that identifies a pod.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodCertificateRequestSpec] = Part(

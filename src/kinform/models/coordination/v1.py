@@ -15,6 +15,8 @@ __all__ = [
 
 
 class LeaseSpec(Model):
+    """The spec of a Lease."""
+
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: MicroTime | None = None
@@ -32,6 +34,11 @@ class Lease(
     plural="leases",
     namespaced=True,
 ):
+    """Lease (coordination.k8s.io/v1).
+
+    A Lease records which process holds a role, and until when; leader election uses it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[LeaseSpec] = Part("spec", LeaseSpec, LeaseSpec)

@@ -15,6 +15,8 @@ __all__ = [
 
 
 class LeaseCandidateSpec(Model):
+    """The spec of a LeaseCandidate."""
+
     lease_name: str = ""
     ping_time: MicroTime | None = None
     renew_time: MicroTime | None = None
@@ -31,6 +33,11 @@ class LeaseCandidate(
     plural="leasecandidates",
     namespaced=True,
 ):
+    """LeaseCandidate (coordination.k8s.io/v1alpha2).
+
+    A LeaseCandidate announces a process that may become the holder of a Lease.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[LeaseCandidateSpec] = Part("spec", LeaseCandidateSpec, LeaseCandidateSpec)

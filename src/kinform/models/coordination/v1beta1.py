@@ -17,6 +17,8 @@ __all__ = [
 
 
 class LeaseCandidateSpec(Model):
+    """The spec of a LeaseCandidate."""
+
     lease_name: str = ""
     ping_time: MicroTime | None = None
     renew_time: MicroTime | None = None
@@ -26,6 +28,8 @@ class LeaseCandidateSpec(Model):
 
 
 class LeaseSpec(Model):
+    """The spec of a Lease."""
+
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     acquire_time: MicroTime | None = None
@@ -36,6 +40,11 @@ class LeaseSpec(Model):
 
 
 class Lease(TypedObject, group="coordination.k8s.io", version="v1beta1", kind="Lease"):
+    """Lease (coordination.k8s.io/v1beta1).
+
+    A Lease records which process holds a role, and until when; leader election uses it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[LeaseSpec] = Part("spec", LeaseSpec, LeaseSpec)
@@ -57,6 +66,11 @@ class LeaseCandidate(
     plural="leasecandidates",
     namespaced=True,
 ):
+    """LeaseCandidate (coordination.k8s.io/v1beta1).
+
+    A LeaseCandidate announces a process that may become the holder of a Lease.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[LeaseCandidateSpec] = Part("spec", LeaseCandidateSpec, LeaseCandidateSpec)

@@ -286,24 +286,32 @@ __all__ = [
 
 
 class AppArmorProfileType(StrEnum):
+    """Values of AppArmorProfile.type."""
+
     LOCALHOST = "Localhost"
     RUNTIME_DEFAULT = "RuntimeDefault"
     UNCONFINED = "Unconfined"
 
 
 class AzureDataDiskCachingMode(StrEnum):
+    """Values of AzureDiskVolumeSource.caching_mode."""
+
     NONE = "None"
     READ_ONLY = "ReadOnly"
     READ_WRITE = "ReadWrite"
 
 
 class AzureDataDiskKind(StrEnum):
+    """Values of AzureDiskVolumeSource.kind."""
+
     DEDICATED = "Dedicated"
     MANAGED = "Managed"
     SHARED = "Shared"
 
 
 class ClaimResourceStatus(StrEnum):
+    """Values of PersistentVolumeClaimStatus.allocated_resource_statuses."""
+
     CONTROLLER_RESIZE_IN_PROGRESS = "ControllerResizeInProgress"
     CONTROLLER_RESIZE_INFEASIBLE = "ControllerResizeInfeasible"
     NODE_RESIZE_IN_PROGRESS = "NodeResizeInProgress"
@@ -312,6 +320,8 @@ class ClaimResourceStatus(StrEnum):
 
 
 class DNSPolicy(StrEnum):
+    """Values of PodSpec.dns_policy."""
+
     CLUSTER_FIRST = "ClusterFirst"
     CLUSTER_FIRST_WITH_HOST_NET = "ClusterFirstWithHostNet"
     DEFAULT = "Default"
@@ -319,16 +329,22 @@ class DNSPolicy(StrEnum):
 
 
 class GRPCProbeMode(StrEnum):
+    """Values of GRPCAction.mode."""
+
     PLAINTEXT = "Plaintext"
     TLS = "TLS"
 
 
 class HTTPProtocol(StrEnum):
+    """Values of HTTPGetAction.protocol."""
+
     HTTP1 = "HTTP1"
     HTTP2 = "HTTP2"
 
 
 class HostPathType(StrEnum):
+    """Values of HostPathVolumeSource.type."""
+
     EMPTY = ""
     BLOCK_DEVICE = "BlockDevice"
     CHAR_DEVICE = "CharDevice"
@@ -340,40 +356,56 @@ class HostPathType(StrEnum):
 
 
 class IPFamily(StrEnum):
+    """Values of ServiceSpec.ip_families."""
+
     EMPTY = ""
     IPV4 = "IPv4"
     IPV6 = "IPv6"
 
 
 class IPFamilyPolicy(StrEnum):
+    """Values of ServiceSpec.ip_family_policy."""
+
     PREFER_DUAL_STACK = "PreferDualStack"
     REQUIRE_DUAL_STACK = "RequireDualStack"
     SINGLE_STACK = "SingleStack"
 
 
 class MountPropagationMode(StrEnum):
+    """Values of VolumeMount.mount_propagation."""
+
     BIDIRECTIONAL = "Bidirectional"
     HOST_TO_CONTAINER = "HostToContainer"
     NONE = "None"
 
 
 class NamespacePhase(StrEnum):
+    """Values of NamespaceStatus.phase."""
+
     ACTIVE = "Active"
     TERMINATING = "Terminating"
 
 
 class NodeInclusionPolicy(StrEnum):
+    """Values of TopologySpreadConstraint.node_affinity_policy and
+    TopologySpreadConstraint.node_taints_policy.
+    """
+
     HONOR = "Honor"
     IGNORE = "Ignore"
 
 
 class NodePhase(StrEnum):
+    """Values of NodeStatus.phase."""
+
     PENDING = "Pending"
     RUNNING = "Running"
     TERMINATED = "Terminated"
 
 
 class NodeSelectorOperator(StrEnum):
+    """Values of NodeSelectorRequirement.operator."""
+
     DOES_NOT_EXIST = "DoesNotExist"
     EXISTS = "Exists"
     GT = "Gt"
@@ -383,6 +415,10 @@ class NodeSelectorOperator(StrEnum):
 
 
 class PersistentVolumeAccessMode(StrEnum):
+    """Values of PersistentVolumeClaimSpec.access_modes,
+    PersistentVolumeClaimStatus.access_modes, PersistentVolumeSpec.access_modes and 1 more.
+    """
+
     READ_ONLY_MANY = "ReadOnlyMany"
     READ_WRITE_MANY = "ReadWriteMany"
     READ_WRITE_ONCE = "ReadWriteOnce"
@@ -390,23 +426,33 @@ class PersistentVolumeAccessMode(StrEnum):
 
 
 class PersistentVolumeClaimModifyVolumeStatus(StrEnum):
+    """Values of ModifyVolumeStatus.status."""
+
     IN_PROGRESS = "InProgress"
     INFEASIBLE = "Infeasible"
     PENDING = "Pending"
 
 
 class PersistentVolumeClaimPhase(StrEnum):
+    """Values of PersistentVolumeClaimStatus.phase."""
+
     BOUND = "Bound"
     LOST = "Lost"
     PENDING = "Pending"
 
 
 class PersistentVolumeMode(StrEnum):
+    """Values of PersistentVolumeClaimSpec.volume_mode, PersistentVolumeSpec.volume_mode and
+    storage.v1.StorageHealthCondition.volume_mode.
+    """
+
     BLOCK = "Block"
     FILESYSTEM = "Filesystem"
 
 
 class PersistentVolumePhase(StrEnum):
+    """Values of PersistentVolumeStatus.phase."""
+
     AVAILABLE = "Available"
     BOUND = "Bound"
     FAILED = "Failed"
@@ -415,17 +461,25 @@ class PersistentVolumePhase(StrEnum):
 
 
 class PersistentVolumeReclaimPolicy(StrEnum):
+    """Values of PersistentVolumeSpec.persistent_volume_reclaim_policy and
+    storage.v1.StorageClass.reclaim_policy.
+    """
+
     DELETE = "Delete"
     RECYCLE = "Recycle"
     RETAIN = "Retain"
 
 
 class PodFSGroupChangePolicy(StrEnum):
+    """Values of PodSecurityContext.fs_group_change_policy."""
+
     ALWAYS = "Always"
     ON_ROOT_MISMATCH = "OnRootMismatch"
 
 
 class PodPhase(StrEnum):
+    """Values of PodStatus.phase."""
+
     FAILED = "Failed"
     PENDING = "Pending"
     RUNNING = "Running"
@@ -434,34 +488,50 @@ class PodPhase(StrEnum):
 
 
 class PodQOSClass(StrEnum):
+    """Values of PodStatus.qos_class."""
+
     BEST_EFFORT = "BestEffort"
     BURSTABLE = "Burstable"
     GUARANTEED = "Guaranteed"
 
 
 class PreemptionPolicy(StrEnum):
+    """Values of PodSpec.preemption_policy, scheduling.v1.PriorityClass.preemption_policy and
+    scheduling.v1beta1.PriorityClass.preemption_policy.
+    """
+
     NEVER = "Never"
     PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
 
 
 class ProcMountType(StrEnum):
+    """Values of SecurityContext.proc_mount."""
+
     DEFAULT = "Default"
     UNMASKED = "Unmasked"
 
 
 class Protocol(StrEnum):
+    """Values of ContainerPort.protocol, EndpointPort.protocol, PortStatus.protocol and 6 more."""
+
     SCTP = "SCTP"
     TCP = "TCP"
     UDP = "UDP"
 
 
 class PullPolicy(StrEnum):
+    """Values of Container.image_pull_policy, EphemeralContainer.image_pull_policy and
+    ImageVolumeSource.pull_policy.
+    """
+
     ALWAYS = "Always"
     IF_NOT_PRESENT = "IfNotPresent"
     NEVER = "Never"
 
 
 class ResourceQuotaScope(StrEnum):
+    """Values of ResourceQuotaSpec.scopes and ScopedResourceSelectorRequirement.scope_name."""
+
     BEST_EFFORT = "BestEffort"
     CROSS_NAMESPACE_POD_AFFINITY = "CrossNamespacePodAffinity"
     NOT_BEST_EFFORT = "NotBestEffort"
@@ -472,12 +542,16 @@ class ResourceQuotaScope(StrEnum):
 
 
 class RestartPolicy(StrEnum):
+    """Values of PodSpec.restart_policy."""
+
     ALWAYS = "Always"
     NEVER = "Never"
     ON_FAILURE = "OnFailure"
 
 
 class ScopeSelectorOperator(StrEnum):
+    """Values of ScopedResourceSelectorRequirement.operator."""
+
     DOES_NOT_EXIST = "DoesNotExist"
     EXISTS = "Exists"
     IN = "In"
@@ -485,27 +559,37 @@ class ScopeSelectorOperator(StrEnum):
 
 
 class SeccompProfileType(StrEnum):
+    """Values of SeccompProfile.type."""
+
     LOCALHOST = "Localhost"
     RUNTIME_DEFAULT = "RuntimeDefault"
     UNCONFINED = "Unconfined"
 
 
 class ServiceAffinity(StrEnum):
+    """Values of ServiceSpec.session_affinity."""
+
     CLIENT_IP = "ClientIP"
     NONE = "None"
 
 
 class ServiceExternalTrafficPolicy(StrEnum):
+    """Values of ServiceSpec.external_traffic_policy."""
+
     CLUSTER = "Cluster"
     LOCAL = "Local"
 
 
 class ServiceInternalTrafficPolicy(StrEnum):
+    """Values of ServiceSpec.internal_traffic_policy."""
+
     CLUSTER = "Cluster"
     LOCAL = "Local"
 
 
 class ServiceType(StrEnum):
+    """Values of ServiceSpec.type."""
+
     CLUSTER_IP = "ClusterIP"
     EXTERNAL_NAME = "ExternalName"
     LOAD_BALANCER = "LoadBalancer"
@@ -513,6 +597,8 @@ class ServiceType(StrEnum):
 
 
 class Signal(StrEnum):
+    """Values of ContainerStatus.stop_signal and Lifecycle.stop_signal."""
+
     SIGABRT = "SIGABRT"
     SIGALRM = "SIGALRM"
     SIGBUS = "SIGBUS"
@@ -581,22 +667,32 @@ class Signal(StrEnum):
 
 
 class SupplementalGroupsPolicy(StrEnum):
+    """Values of PodSecurityContext.supplemental_groups_policy."""
+
     MERGE = "Merge"
     STRICT = "Strict"
 
 
 class TaintEffect(StrEnum):
+    """Values of Taint.effect and Toleration.effect."""
+
     NO_EXECUTE = "NoExecute"
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
 
 
 class TerminationMessagePolicy(StrEnum):
+    """Values of Container.termination_message_policy and
+    EphemeralContainer.termination_message_policy.
+    """
+
     FALLBACK_TO_LOGS_ON_ERROR = "FallbackToLogsOnError"
     FILE = "File"
 
 
 class TolerationOperator(StrEnum):
+    """Values of Toleration.operator."""
+
     EQUAL = "Equal"
     EXISTS = "Exists"
     GT = "Gt"
@@ -604,22 +700,30 @@ class TolerationOperator(StrEnum):
 
 
 class URIScheme(StrEnum):
+    """Values of HTTPGetAction.scheme."""
+
     HTTP = "HTTP"
     HTTPS = "HTTPS"
 
 
 class UnsatisfiableConstraintAction(StrEnum):
+    """Values of TopologySpreadConstraint.when_unsatisfiable."""
+
     DO_NOT_SCHEDULE = "DoNotSchedule"
     SCHEDULE_ANYWAY = "ScheduleAnyway"
 
 
 class VolumeHealthStatusType(StrEnum):
+    """Values of VolumeHealthCondition.status."""
+
     DATA_LOSS = "DataLoss"
     DEGRADED = "Degraded"
     INACCESSIBLE = "Inaccessible"
 
 
 class AWSElasticBlockStoreVolumeSource(Model):
+    """Used in PersistentVolumeSpec.aws_elastic_block_store and Volume.aws_elastic_block_store."""
+
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
     partition: int = 0
@@ -627,22 +731,30 @@ class AWSElasticBlockStoreVolumeSource(Model):
 
 
 class Affinity(Model):
+    """Used in PodSpec.affinity."""
+
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
 class AppArmorProfile(Model):
+    """Used in PodSecurityContext.app_armor_profile and SecurityContext.app_armor_profile."""
+
     type: str = ""
     localhost_profile: str | None = None
 
 
 class AttachedVolume(Model):
+    """Used in NodeStatus.volumes_attached."""
+
     name: str = ""
     device_path: str = ""
 
 
 class AzureDiskVolumeSource(Model):
+    """Used in PersistentVolumeSpec.azure_disk and Volume.azure_disk."""
+
     disk_name: str = ""
     disk_uri: str = msgspec.field(default="", name="diskURI")
     caching_mode: str | None = None
@@ -652,6 +764,8 @@ class AzureDiskVolumeSource(Model):
 
 
 class AzureFilePersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.azure_file."""
+
     secret_name: str = ""
     share_name: str = ""
     read_only: bool = False
@@ -659,12 +773,16 @@ class AzureFilePersistentVolumeSource(Model):
 
 
 class AzureFileVolumeSource(Model):
+    """Used in Volume.azure_file."""
+
     secret_name: str = ""
     share_name: str = ""
     read_only: bool = False
 
 
 class CSIPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.csi."""
+
     driver: str = ""
     volume_handle: str = ""
     read_only: bool = False
@@ -678,6 +796,8 @@ class CSIPersistentVolumeSource(Model):
 
 
 class CSIVolumeSource(Model):
+    """Used in Volume.csi."""
+
     driver: str = ""
     read_only: bool | None = None
     fs_type: str | None = None
@@ -686,11 +806,15 @@ class CSIVolumeSource(Model):
 
 
 class Capabilities(Model):
+    """Used in SecurityContext.capabilities."""
+
     add: list[str] = []
     drop: list[str] = []
 
 
 class CephFSPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.cephfs."""
+
     monitors: list[str] = []
     path: str = ""
     user: str = ""
@@ -700,6 +824,8 @@ class CephFSPersistentVolumeSource(Model):
 
 
 class CephFSVolumeSource(Model):
+    """Used in Volume.cephfs."""
+
     monitors: list[str] = []
     path: str = ""
     user: str = ""
@@ -709,6 +835,8 @@ class CephFSVolumeSource(Model):
 
 
 class CinderPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.cinder."""
+
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
     read_only: bool = False
@@ -716,6 +844,8 @@ class CinderPersistentVolumeSource(Model):
 
 
 class CinderVolumeSource(Model):
+    """Used in Volume.cinder."""
+
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
     read_only: bool = False
@@ -723,10 +853,14 @@ class CinderVolumeSource(Model):
 
 
 class ClientIPConfig(Model):
+    """Used in SessionAffinityConfig.client_ip."""
+
     timeout_seconds: int | None = None
 
 
 class ClusterTrustBundleProjection(Model):
+    """Used in VolumeProjection.cluster_trust_bundle."""
+
     name: str | None = None
     signer_name: str | None = None
     label_selector: meta_v1.LabelSelector | None = None
@@ -736,6 +870,8 @@ class ClusterTrustBundleProjection(Model):
 
 
 class ComponentCondition(Model):
+    """Used in ComponentStatus.conditions."""
+
     type: str = ""
     status: str = ""
     message: str = ""
@@ -743,17 +879,23 @@ class ComponentCondition(Model):
 
 
 class ConfigMapEnvSource(Model):
+    """Used in EnvFromSource.config_map_ref."""
+
     name: str = ""
     optional: bool | None = None
 
 
 class ConfigMapKeySelector(Model):
+    """Used in EnvVarSource.config_map_key_ref."""
+
     name: str = ""
     key: str = ""
     optional: bool | None = None
 
 
 class ConfigMapNodeConfigSource(Model):
+    """Used in NodeConfigSource.config_map."""
+
     namespace: str = ""
     name: str = ""
     uid: str = ""
@@ -762,12 +904,16 @@ class ConfigMapNodeConfigSource(Model):
 
 
 class ConfigMapProjection(Model):
+    """Used in VolumeProjection.config_map."""
+
     name: str = ""
     items: list[KeyToPath] = []
     optional: bool | None = None
 
 
 class ConfigMapVolumeSource(Model):
+    """Used in Volume.config_map."""
+
     name: str = ""
     items: list[KeyToPath] = []
     default_mode: int | None = None
@@ -776,12 +922,16 @@ class ConfigMapVolumeSource(Model):
 
 
 class ResourceRequirements(Model):
+    """The CPU, memory and other resources a container needs."""
+
     limits: dict[str, Quantity] = {}
     requests: dict[str, Quantity] = {}
     claims: list[ResourceClaim] = []
 
 
 class Container(Model):
+    """A container of a pod: its image, command, environment and resources."""
+
     name: str = ""
     image: str = ""
     command: list[str] = []
@@ -810,17 +960,23 @@ class Container(Model):
 
 
 class ContainerExtendedResourceRequest(Model):
+    """Used in PodExtendedResourceClaimStatus.request_mappings."""
+
     container_name: str = ""
     resource_name: str = ""
     request_name: str = ""
 
 
 class ContainerImage(Model):
+    """Used in NodeStatus.images."""
+
     names: list[str] = []
     size_bytes: int = 0
 
 
 class ContainerPort(Model):
+    """Used in Container.ports and EphemeralContainer.ports."""
+
     name: str = ""
     host_port: int = 0
     container_port: int = 0
@@ -829,31 +985,43 @@ class ContainerPort(Model):
 
 
 class ContainerResizePolicy(Model):
+    """Used in Container.resize_policy and EphemeralContainer.resize_policy."""
+
     resource_name: str = ""
     restart_policy: str = ""
 
 
 class ContainerRestartRule(Model):
+    """Used in Container.restart_policy_rules and EphemeralContainer.restart_policy_rules."""
+
     action: str = ""
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
 class ContainerRestartRuleOnExitCodes(Model):
+    """Used in ContainerRestartRule.exit_codes."""
+
     operator: str = ""
     values: list[int] = []
 
 
 class ContainerState(Model):
+    """Used in ContainerStatus.state and ContainerStatus.last_state."""
+
     waiting: ContainerStateWaiting | None = None
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
 
 
 class ContainerStateRunning(Model):
+    """Used in ContainerState.running."""
+
     started_at: datetime | None = None
 
 
 class ContainerStateTerminated(Model):
+    """Used in ContainerState.terminated."""
+
     exit_code: int = 0
     signal: int = 0
     reason: str = ""
@@ -864,11 +1032,17 @@ class ContainerStateTerminated(Model):
 
 
 class ContainerStateWaiting(Model):
+    """Used in ContainerState.waiting."""
+
     reason: str = ""
     message: str = ""
 
 
 class ContainerStatus(Model):
+    """Used in PodStatus.init_container_statuses, PodStatus.container_statuses and
+    PodStatus.ephemeral_container_statuses.
+    """
+
     name: str = ""
     state: ContainerState = msgspec.field(default_factory=ContainerState)
     last_state: ContainerState = msgspec.field(default_factory=ContainerState)
@@ -887,18 +1061,26 @@ class ContainerStatus(Model):
 
 
 class ContainerUser(Model):
+    """Used in ContainerStatus.user."""
+
     linux: LinuxContainerUser | None = None
 
 
 class DaemonEndpoint(Model):
+    """Used in NodeDaemonEndpoints.kubelet_endpoint."""
+
     port: int = msgspec.field(default=0, name="Port")
 
 
 class DownwardAPIProjection(Model):
+    """Used in VolumeProjection.downward_api."""
+
     items: list[DownwardAPIVolumeFile] = []
 
 
 class DownwardAPIVolumeFile(Model):
+    """Used in DownwardAPIProjection.items and DownwardAPIVolumeSource.items."""
+
     path: str = ""
     field_ref: ObjectFieldSelector | None = None
     resource_field_ref: ResourceFieldSelector | None = None
@@ -907,18 +1089,24 @@ class DownwardAPIVolumeFile(Model):
 
 
 class DownwardAPIVolumeSource(Model):
+    """Used in Volume.downward_api."""
+
     items: list[DownwardAPIVolumeFile] = []
     default_mode: int | None = None
     default_user: int | None = None
 
 
 class EmptyDirVolumeSource(Model):
+    """Used in Volume.empty_dir."""
+
     medium: str = ""
     size_limit: Quantity | None = None
     mode: int | None = None
 
 
 class EndpointAddress(Model):
+    """Used in EndpointSubset.addresses and EndpointSubset.not_ready_addresses."""
+
     ip: str = ""
     hostname: str = ""
     node_name: str | None = None
@@ -926,6 +1114,8 @@ class EndpointAddress(Model):
 
 
 class EndpointPort(Model):
+    """Used in EndpointSubset.ports."""
+
     name: str = ""
     port: int = 0
     protocol: str = ""
@@ -933,24 +1123,32 @@ class EndpointPort(Model):
 
 
 class EndpointSubset(Model):
+    """Used in Endpoints.subsets."""
+
     addresses: list[EndpointAddress] = []
     not_ready_addresses: list[EndpointAddress] = []
     ports: list[EndpointPort] = []
 
 
 class EnvFromSource(Model):
+    """Used in Container.env_from and EphemeralContainer.env_from."""
+
     prefix: str = ""
     config_map_ref: ConfigMapEnvSource | None = None
     secret_ref: SecretEnvSource | None = None
 
 
 class EnvVar(Model):
+    """Used in Container.env and EphemeralContainer.env."""
+
     name: str = ""
     value: str = ""
     value_from: EnvVarSource | None = None
 
 
 class EnvVarSource(Model):
+    """Used in EnvVar.value_from."""
+
     field_ref: ObjectFieldSelector | None = None
     resource_field_ref: ResourceFieldSelector | None = None
     config_map_key_ref: ConfigMapKeySelector | None = None
@@ -959,6 +1157,8 @@ class EnvVarSource(Model):
 
 
 class EphemeralContainer(Model):
+    """Used in PodSpec.ephemeral_containers."""
+
     name: str = ""
     image: str = ""
     command: list[str] = []
@@ -988,29 +1188,41 @@ class EphemeralContainer(Model):
 
 
 class EphemeralVolumeSource(Model):
+    """Used in Volume.ephemeral."""
+
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class EventSeries(Model):
+    """Used in Event.series."""
+
     count: int = 0
     last_observed_time: MicroTime | None = None
 
 
 class EventSource(Model):
+    """Used in Event.source and events.v1.Event.deprecated_source."""
+
     component: str = ""
     host: str = ""
 
 
 class EvictionResponder(Model):
+    """Used in PodSpec.eviction_responders."""
+
     name: str = ""
     priority: int | None = None
 
 
 class ExecAction(Model):
+    """Used in LifecycleHandler.exec and Probe.exec."""
+
     command: list[str] = []
 
 
 class FCVolumeSource(Model):
+    """Used in PersistentVolumeSpec.fc and Volume.fc."""
+
     target_wwns: list[str] = msgspec.field(default_factory=list, name="targetWWNs")
     lun: int | None = None
     fs_type: str = ""
@@ -1019,6 +1231,8 @@ class FCVolumeSource(Model):
 
 
 class FileKeySelector(Model):
+    """Used in EnvVarSource.file_key_ref."""
+
     volume_name: str = ""
     path: str = ""
     key: str = ""
@@ -1026,6 +1240,8 @@ class FileKeySelector(Model):
 
 
 class FlexPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.flex_volume."""
+
     driver: str = ""
     fs_type: str = ""
     secret_ref: SecretReference | None = None
@@ -1034,6 +1250,8 @@ class FlexPersistentVolumeSource(Model):
 
 
 class FlexVolumeSource(Model):
+    """Used in Volume.flex_volume."""
+
     driver: str = ""
     fs_type: str = ""
     secret_ref: LocalObjectReference | None = None
@@ -1042,11 +1260,15 @@ class FlexVolumeSource(Model):
 
 
 class FlockerVolumeSource(Model):
+    """Used in PersistentVolumeSpec.flocker and Volume.flocker."""
+
     dataset_name: str = ""
     dataset_uuid: str = msgspec.field(default="", name="datasetUUID")
 
 
 class GCEPersistentDiskVolumeSource(Model):
+    """Used in PersistentVolumeSpec.gce_persistent_disk and Volume.gce_persistent_disk."""
+
     pd_name: str = ""
     fs_type: str = ""
     partition: int = 0
@@ -1054,18 +1276,24 @@ class GCEPersistentDiskVolumeSource(Model):
 
 
 class GRPCAction(Model):
+    """Used in Probe.grpc."""
+
     port: int = 0
     service: str | None = None
     mode: str | None = None
 
 
 class GitRepoVolumeSource(Model):
+    """Used in Volume.git_repo."""
+
     repository: str = ""
     revision: str = ""
     directory: str = ""
 
 
 class GlusterfsPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.glusterfs."""
+
     endpoints: str = ""
     path: str = ""
     read_only: bool = False
@@ -1073,12 +1301,16 @@ class GlusterfsPersistentVolumeSource(Model):
 
 
 class GlusterfsVolumeSource(Model):
+    """Used in Volume.glusterfs."""
+
     endpoints: str = ""
     path: str = ""
     read_only: bool = False
 
 
 class HTTPGetAction(Model):
+    """Used in LifecycleHandler.http_get and Probe.http_get."""
+
     path: str = ""
     port: int | str = 0
     host: str = ""
@@ -1088,25 +1320,35 @@ class HTTPGetAction(Model):
 
 
 class HTTPHeader(Model):
+    """Used in HTTPGetAction.http_headers."""
+
     name: str = ""
     value: str = ""
 
 
 class HostAlias(Model):
+    """Used in PodSpec.host_aliases."""
+
     ip: str = ""
     hostnames: list[str] = []
 
 
 class HostIP(Model):
+    """Used in PodStatus.host_ips."""
+
     ip: str = ""
 
 
 class HostPathVolumeSource(Model):
+    """Used in PersistentVolumeSpec.host_path and Volume.host_path."""
+
     path: str = ""
     type: str | None = None
 
 
 class ISCSIPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.iscsi."""
+
     target_portal: str = ""
     iqn: str = ""
     lun: int = 0
@@ -1121,6 +1363,8 @@ class ISCSIPersistentVolumeSource(Model):
 
 
 class ISCSIVolumeSource(Model):
+    """Used in Volume.iscsi."""
+
     target_portal: str = ""
     iqn: str = ""
     lun: int = 0
@@ -1135,15 +1379,23 @@ class ISCSIVolumeSource(Model):
 
 
 class ImageVolumeSource(Model):
+    """Used in Volume.image."""
+
     reference: str = ""
     pull_policy: str = ""
 
 
 class ImageVolumeStatus(Model):
+    """Used in VolumeStatus.image."""
+
     image_ref: str = ""
 
 
 class KeyToPath(Model):
+    """Used in ConfigMapProjection.items, ConfigMapVolumeSource.items, SecretProjection.items
+    and 1 more.
+    """
+
     key: str = ""
     path: str = ""
     mode: int | None = None
@@ -1151,12 +1403,16 @@ class KeyToPath(Model):
 
 
 class Lifecycle(Model):
+    """Used in Container.lifecycle and EphemeralContainer.lifecycle."""
+
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
     stop_signal: str | None = None
 
 
 class LifecycleHandler(Model):
+    """Used in Lifecycle.post_start and Lifecycle.pre_stop."""
+
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
     tcp_socket: TCPSocketAction | None = None
@@ -1164,6 +1420,8 @@ class LifecycleHandler(Model):
 
 
 class LimitRangeItem(Model):
+    """Used in LimitRangeSpec.limits."""
+
     type: str = ""
     max: dict[str, Quantity] = {}
     min: dict[str, Quantity] = {}
@@ -1173,16 +1431,22 @@ class LimitRangeItem(Model):
 
 
 class LimitRangeSpec(Model):
+    """The spec of a LimitRange."""
+
     limits: list[LimitRangeItem] = []
 
 
 class LinuxContainerUser(Model):
+    """Used in ContainerUser.linux."""
+
     uid: int = 0
     gid: int = 0
     supplemental_groups: list[int] = []
 
 
 class LoadBalancerIngress(Model):
+    """Used in LoadBalancerStatus.ingress."""
+
     ip: str = ""
     hostname: str = ""
     ip_mode: str | None = None
@@ -1190,30 +1454,42 @@ class LoadBalancerIngress(Model):
 
 
 class LoadBalancerStatus(Model):
+    """Used in ServiceStatus.load_balancer."""
+
     ingress: list[LoadBalancerIngress] = []
 
 
 class LocalObjectReference(Model):
+    """The name of an object in the same namespace."""
+
     name: str = ""
 
 
 class LocalVolumeSource(Model):
+    """Used in PersistentVolumeSpec.local."""
+
     path: str = ""
     fs_type: str | None = None
 
 
 class ModifyVolumeStatus(Model):
+    """Used in PersistentVolumeClaimStatus.modify_volume_status."""
+
     target_volume_attributes_class_name: str = ""
     status: str = ""
 
 
 class NFSVolumeSource(Model):
+    """Used in PersistentVolumeSpec.nfs and Volume.nfs."""
+
     server: str = ""
     path: str = ""
     read_only: bool = False
 
 
 class NamespaceCondition(Model):
+    """Used in NamespaceStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -1222,36 +1498,50 @@ class NamespaceCondition(Model):
 
 
 class NamespaceSpec(Model):
+    """The spec of a Namespace."""
+
     finalizers: list[str] = []
 
 
 class NamespaceStatus(Model):
+    """The status of a Namespace."""
+
     phase: str = ""
     conditions: list[NamespaceCondition] = []
 
 
 class NodeAddress(Model):
+    """Used in NodeStatus.addresses."""
+
     type: str = ""
     address: str = ""
 
 
 class NodeAffinity(Model):
+    """Used in Affinity.node_affinity."""
+
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredSchedulingTerm] = []
 
 
 class NodeAllocatableMappedResources(Model):
+    """Used in NodeAllocatableResourceClaimStatus.mapping."""
+
     name: str = ""
     quantity: Quantity | None = None
 
 
 class NodeAllocatableOverheadResources(Model):
+    """Used in NodeAllocatableResourceClaimStatus.overhead."""
+
     name: str = ""
     per_pod: Quantity | None = None
     per_container: Quantity | None = None
 
 
 class NodeAllocatableResourceClaimStatus(Model):
+    """Used in PodStatus.node_allocatable_resource_claim_statuses."""
+
     resource_claim_name: str = ""
     containers: list[str] = []
     mapping: list[NodeAllocatableMappedResources] = []
@@ -1259,6 +1549,8 @@ class NodeAllocatableResourceClaimStatus(Model):
 
 
 class NodeCondition(Model):
+    """Used in NodeStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_heartbeat_time: datetime | None = None
@@ -1268,10 +1560,16 @@ class NodeCondition(Model):
 
 
 class NodeConfigSource(Model):
+    """Used in NodeConfigStatus.assigned, NodeConfigStatus.active,
+    NodeConfigStatus.last_known_good and 1 more.
+    """
+
     config_map: ConfigMapNodeConfigSource | None = None
 
 
 class NodeConfigStatus(Model):
+    """Used in NodeStatus.config."""
+
     assigned: NodeConfigSource | None = None
     active: NodeConfigSource | None = None
     last_known_good: NodeConfigSource | None = None
@@ -1279,43 +1577,61 @@ class NodeConfigStatus(Model):
 
 
 class NodeDaemonEndpoints(Model):
+    """Used in NodeStatus.daemon_endpoints."""
+
     kubelet_endpoint: DaemonEndpoint = msgspec.field(default_factory=DaemonEndpoint)
 
 
 class NodeFeatures(Model):
+    """Used in NodeStatus.features."""
+
     supplemental_groups_policy: bool | None = None
 
 
 class NodePodPreemptionPolicy(Model):
+    """Used in NodeSpec.pod_preemption_policy."""
+
     disable_resize_preemption: list[str] = []
 
 
 class NodeRuntimeHandler(Model):
+    """Used in NodeStatus.runtime_handlers."""
+
     name: str = ""
     features: NodeRuntimeHandlerFeatures | None = None
 
 
 class NodeRuntimeHandlerFeatures(Model):
+    """Used in NodeRuntimeHandler.features."""
+
     recursive_read_only_mounts: bool | None = None
     user_namespaces: bool | None = None
 
 
 class NodeSelector(Model):
+    """Selects nodes by labels and fields; one of the terms must match."""
+
     node_selector_terms: list[NodeSelectorTerm] = []
 
 
 class NodeSelectorRequirement(Model):
+    """Used in NodeSelectorTerm.match_expressions and NodeSelectorTerm.match_fields."""
+
     key: str = ""
     operator: str = ""
     values: list[str] = []
 
 
 class NodeSelectorTerm(Model):
+    """Used in NodeSelector.node_selector_terms and PreferredSchedulingTerm.preference."""
+
     match_expressions: list[NodeSelectorRequirement] = []
     match_fields: list[NodeSelectorRequirement] = []
 
 
 class NodeSpec(Model):
+    """The spec of a Node."""
+
     pod_cidr: str = msgspec.field(default="", name="podCIDR")
     pod_cidrs: list[str] = msgspec.field(default_factory=list, name="podCIDRs")
     provider_id: str = msgspec.field(default="", name="providerID")
@@ -1327,6 +1643,8 @@ class NodeSpec(Model):
 
 
 class NodeSystemInfo(Model):
+    """Used in NodeStatus.node_info."""
+
     machine_id: str = msgspec.field(default="", name="machineID")
     system_uuid: str = msgspec.field(default="", name="systemUUID")
     boot_id: str = msgspec.field(default="", name="bootID")
@@ -1342,6 +1660,8 @@ class NodeSystemInfo(Model):
 
 
 class NodeStatus(Model):
+    """The status of a Node."""
+
     capacity: dict[str, Quantity] = {}
     allocatable: dict[str, Quantity] = {}
     phase: str = ""
@@ -1359,15 +1679,21 @@ class NodeStatus(Model):
 
 
 class NodeSwapStatus(Model):
+    """Used in NodeSystemInfo.swap."""
+
     capacity: int | None = None
 
 
 class ObjectFieldSelector(Model):
+    """Used in DownwardAPIVolumeFile.field_ref and EnvVarSource.field_ref."""
+
     api_version: str = ""
     field_path: str = ""
 
 
 class ObjectReference(Model):
+    """Points to an object by kind, namespace, name and UID."""
+
     kind: str = ""
     namespace: str = ""
     name: str = ""
@@ -1378,6 +1704,8 @@ class ObjectReference(Model):
 
 
 class PersistentVolumeClaimCondition(Model):
+    """Used in PersistentVolumeClaimStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_probe_time: datetime | None = None
@@ -1387,11 +1715,15 @@ class PersistentVolumeClaimCondition(Model):
 
 
 class VolumeResourceRequirements(Model):
+    """Used in PersistentVolumeClaimSpec.resources."""
+
     limits: dict[str, Quantity] = {}
     requests: dict[str, Quantity] = {}
 
 
 class PersistentVolumeClaimSpec(Model):
+    """Used in PersistentVolumeClaim.spec and PersistentVolumeClaimTemplate.spec."""
+
     access_modes: list[str] = []
     selector: meta_v1.LabelSelector | None = None
     resources: VolumeResourceRequirements = msgspec.field(
@@ -1406,6 +1738,8 @@ class PersistentVolumeClaimSpec(Model):
 
 
 class PersistentVolumeClaimStatus(Model):
+    """The status of a PersistentVolumeClaim."""
+
     phase: str = ""
     access_modes: list[str] = []
     capacity: dict[str, Quantity] = {}
@@ -1418,16 +1752,22 @@ class PersistentVolumeClaimStatus(Model):
 
 
 class PersistentVolumeClaimTemplate(Model):
+    """Used in EphemeralVolumeSource.volume_claim_template."""
+
     metadata: meta_v1.ObjectMeta = msgspec.field(default_factory=meta_v1.ObjectMeta)
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
 
 
 class PersistentVolumeClaimVolumeSource(Model):
+    """Used in Volume.persistent_volume_claim."""
+
     claim_name: str = ""
     read_only: bool = False
 
 
 class PersistentVolumeSpec(Model):
+    """Used in PersistentVolume.spec and storage.v1.VolumeAttachmentSource.inline_volume_spec."""
+
     capacity: dict[str, Quantity] = {}
     gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
     aws_elastic_block_store: AWSElasticBlockStoreVolumeSource | None = None
@@ -1462,6 +1802,8 @@ class PersistentVolumeSpec(Model):
 
 
 class PersistentVolumeStatus(Model):
+    """The status of a PersistentVolume."""
+
     phase: str = ""
     message: str = ""
     reason: str = ""
@@ -1469,16 +1811,25 @@ class PersistentVolumeStatus(Model):
 
 
 class PhotonPersistentDiskVolumeSource(Model):
+    """Used in PersistentVolumeSpec.photon_persistent_disk and Volume.photon_persistent_disk."""
+
     pd_id: str = msgspec.field(default="", name="pdID")
     fs_type: str = ""
 
 
 class PodAffinity(Model):
+    """Used in Affinity.pod_affinity."""
+
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = []
 
 
 class PodAffinityTerm(Model):
+    """Used in PodAffinity.required_during_scheduling_ignored_during_execution,
+    PodAntiAffinity.required_during_scheduling_ignored_during_execution and
+    WeightedPodAffinityTerm.pod_affinity_term.
+    """
+
     label_selector: meta_v1.LabelSelector | None = None
     namespaces: list[str] = []
     topology_key: str = ""
@@ -1488,11 +1839,15 @@ class PodAffinityTerm(Model):
 
 
 class PodAntiAffinity(Model):
+    """Used in Affinity.pod_anti_affinity."""
+
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
     preferred_during_scheduling_ignored_during_execution: list[WeightedPodAffinityTerm] = []
 
 
 class PodCertificateProjection(Model):
+    """Used in VolumeProjection.pod_certificate."""
+
     signer_name: str = ""
     key_type: str = ""
     max_expiration_seconds: int | None = None
@@ -1504,6 +1859,8 @@ class PodCertificateProjection(Model):
 
 
 class PodCondition(Model):
+    """Used in PodStatus.conditions."""
+
     type: str = ""
     observed_generation: int = 0
     status: str = ""
@@ -1514,53 +1871,75 @@ class PodCondition(Model):
 
 
 class PodDNSConfig(Model):
+    """Used in PodSpec.dns_config."""
+
     nameservers: list[str] = []
     searches: list[str] = []
     options: list[PodDNSConfigOption] = []
 
 
 class PodDNSConfigOption(Model):
+    """Used in PodDNSConfig.options."""
+
     name: str = ""
     value: str | None = None
 
 
 class PodExtendedResourceClaimStatus(Model):
+    """Used in PodStatus.extended_resource_claim_status."""
+
     request_mappings: list[ContainerExtendedResourceRequest] = []
     resource_claim_name: str = ""
 
 
 class PodIP(Model):
+    """Used in PodStatus.pod_ips."""
+
     ip: str = ""
 
 
 class PodOS(Model):
+    """Used in PodSpec.os."""
+
     name: str = ""
 
 
 class PodReadinessGate(Model):
+    """Used in PodSpec.readiness_gates."""
+
     condition_type: str = ""
 
 
 class PodResourceClaim(Model):
+    """Used in PodSpec.resource_claims."""
+
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodResourceClaimStatus(Model):
+    """Used in PodStatus.resource_claim_statuses."""
+
     name: str = ""
     resource_claim_name: str | None = None
 
 
 class PodSchedulingGate(Model):
+    """Used in PodSpec.scheduling_gates."""
+
     name: str = ""
 
 
 class PodSchedulingGroup(Model):
+    """Used in PodSpec.scheduling_group."""
+
     pod_group_name: str | None = None
 
 
 class PodSecurityContext(Model):
+    """Used in PodSpec.security_context."""
+
     se_linux_options: SELinuxOptions | None = None
     windows_options: WindowsSecurityContextOptions | None = None
     run_as_user: int | None = None
@@ -1577,6 +1956,8 @@ class PodSecurityContext(Model):
 
 
 class PodSpec(Model):
+    """Used in Pod.spec and PodTemplateSpec.spec."""
+
     volumes: list[Volume] = []
     init_containers: list[Container] = []
     containers: list[Container] = []
@@ -1623,6 +2004,8 @@ class PodSpec(Model):
 
 
 class PodStatus(Model):
+    """The status of a Pod."""
+
     observed_generation: int = 0
     phase: str = ""
     conditions: list[PodCondition] = []
@@ -1648,34 +2031,46 @@ class PodStatus(Model):
 
 
 class PodTemplateSpec(Model):
+    """The pod that a controller creates copies of: metadata and spec."""
+
     metadata: meta_v1.ObjectMeta = msgspec.field(default_factory=meta_v1.ObjectMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
 
 
 class PodVolumeHealth(Model):
+    """Used in PodStatus.volume_health."""
+
     name: str = ""
     health_conditions: list[VolumeHealthCondition] = []
     last_transition_time: datetime | None = None
 
 
 class PortStatus(Model):
+    """Used in LoadBalancerIngress.ports."""
+
     port: int = 0
     protocol: str = ""
     error: str | None = None
 
 
 class PortworxVolumeSource(Model):
+    """Used in PersistentVolumeSpec.portworx_volume and Volume.portworx_volume."""
+
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
     read_only: bool = False
 
 
 class PreferredSchedulingTerm(Model):
+    """Used in NodeAffinity.preferred_during_scheduling_ignored_during_execution."""
+
     weight: int = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
 class Probe(Model):
+    """A check that the kubelet runs against a container, and how often."""
+
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
     tcp_socket: TCPSocketAction | None = None
@@ -1689,12 +2084,16 @@ class Probe(Model):
 
 
 class ProjectedVolumeSource(Model):
+    """Used in Volume.projected."""
+
     sources: list[VolumeProjection] = []
     default_mode: int | None = None
     default_user: int | None = None
 
 
 class QuobyteVolumeSource(Model):
+    """Used in PersistentVolumeSpec.quobyte and Volume.quobyte."""
+
     registry: str = ""
     volume: str = ""
     read_only: bool = False
@@ -1704,6 +2103,8 @@ class QuobyteVolumeSource(Model):
 
 
 class RBDPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.rbd."""
+
     monitors: list[str] = []
     image: str = ""
     fs_type: str = ""
@@ -1715,6 +2116,8 @@ class RBDPersistentVolumeSource(Model):
 
 
 class RBDVolumeSource(Model):
+    """Used in Volume.rbd."""
+
     monitors: list[str] = []
     image: str = ""
     fs_type: str = ""
@@ -1726,6 +2129,8 @@ class RBDVolumeSource(Model):
 
 
 class ReplicationControllerCondition(Model):
+    """Used in ReplicationControllerStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -1734,6 +2139,8 @@ class ReplicationControllerCondition(Model):
 
 
 class ReplicationControllerSpec(Model):
+    """The spec of a ReplicationController."""
+
     replicas: int | None = None
     min_ready_seconds: int = 0
     selector: dict[str, str] = {}
@@ -1741,6 +2148,8 @@ class ReplicationControllerSpec(Model):
 
 
 class ReplicationControllerStatus(Model):
+    """The status of a ReplicationController."""
+
     replicas: int = 0
     fully_labeled_replicas: int = 0
     ready_replicas: int = 0
@@ -1750,39 +2159,53 @@ class ReplicationControllerStatus(Model):
 
 
 class ResourceClaim(Model):
+    """Used in ResourceRequirements.claims."""
+
     name: str = ""
     request: str = ""
 
 
 class ResourceFieldSelector(Model):
+    """Used in DownwardAPIVolumeFile.resource_field_ref and EnvVarSource.resource_field_ref."""
+
     container_name: str = ""
     resource: str = ""
     divisor: Quantity | None = None
 
 
 class ResourceHealth(Model):
+    """Used in ResourceStatus.resources."""
+
     resource_id: str = msgspec.field(default="", name="resourceID")
     health: str = ""
     message: str | None = None
 
 
 class ResourceQuotaSpec(Model):
+    """The spec of a ResourceQuota."""
+
     hard: dict[str, Quantity] = {}
     scopes: list[str] = []
     scope_selector: ScopeSelector | None = None
 
 
 class ResourceQuotaStatus(Model):
+    """The status of a ResourceQuota."""
+
     hard: dict[str, Quantity] = {}
     used: dict[str, Quantity] = {}
 
 
 class ResourceStatus(Model):
+    """Used in ContainerStatus.allocated_resources_status."""
+
     name: str = ""
     resources: list[ResourceHealth] = []
 
 
 class SELinuxOptions(Model):
+    """Used in PodSecurityContext.se_linux_options and SecurityContext.se_linux_options."""
+
     user: str = ""
     role: str = ""
     type: str = ""
@@ -1790,6 +2213,8 @@ class SELinuxOptions(Model):
 
 
 class ScaleIOPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.scale_io."""
+
     gateway: str = ""
     system: str = ""
     secret_ref: SecretReference | None = None
@@ -1803,6 +2228,8 @@ class ScaleIOPersistentVolumeSource(Model):
 
 
 class ScaleIOVolumeSource(Model):
+    """Used in Volume.scale_io."""
+
     gateway: str = ""
     system: str = ""
     secret_ref: LocalObjectReference | None = None
@@ -1816,43 +2243,59 @@ class ScaleIOVolumeSource(Model):
 
 
 class ScopeSelector(Model):
+    """Used in ResourceQuotaSpec.scope_selector."""
+
     match_expressions: list[ScopedResourceSelectorRequirement] = []
 
 
 class ScopedResourceSelectorRequirement(Model):
+    """Used in ScopeSelector.match_expressions."""
+
     scope_name: str = ""
     operator: str = ""
     values: list[str] = []
 
 
 class SeccompProfile(Model):
+    """Used in PodSecurityContext.seccomp_profile and SecurityContext.seccomp_profile."""
+
     type: str = ""
     localhost_profile: str | None = None
 
 
 class SecretEnvSource(Model):
+    """Used in EnvFromSource.secret_ref."""
+
     name: str = ""
     optional: bool | None = None
 
 
 class SecretKeySelector(Model):
+    """Used in EnvVarSource.secret_key_ref."""
+
     name: str = ""
     key: str = ""
     optional: bool | None = None
 
 
 class SecretProjection(Model):
+    """Used in VolumeProjection.secret."""
+
     name: str = ""
     items: list[KeyToPath] = []
     optional: bool | None = None
 
 
 class SecretReference(Model):
+    """The name and the namespace of a Secret."""
+
     name: str = ""
     namespace: str = ""
 
 
 class SecretVolumeSource(Model):
+    """Used in Volume.secret."""
+
     secret_name: str = ""
     items: list[KeyToPath] = []
     default_mode: int | None = None
@@ -1861,6 +2304,8 @@ class SecretVolumeSource(Model):
 
 
 class SecurityContext(Model):
+    """Used in Container.security_context and EphemeralContainer.security_context."""
+
     capabilities: Capabilities | None = None
     privileged: bool | None = None
     se_linux_options: SELinuxOptions | None = None
@@ -1876,6 +2321,8 @@ class SecurityContext(Model):
 
 
 class ServiceAccountTokenProjection(Model):
+    """Used in VolumeProjection.service_account_token."""
+
     audience: str = ""
     expiration_seconds: int | None = None
     path: str = ""
@@ -1883,6 +2330,8 @@ class ServiceAccountTokenProjection(Model):
 
 
 class ServicePort(Model):
+    """Used in ServiceSpec.ports."""
+
     name: str = ""
     protocol: str = ""
     app_protocol: str | None = None
@@ -1892,6 +2341,8 @@ class ServicePort(Model):
 
 
 class ServiceSpec(Model):
+    """The spec of a Service."""
+
     ports: list[ServicePort] = []
     selector: dict[str, str] = {}
     cluster_ip: str = msgspec.field(default="", name="clusterIP")
@@ -1915,19 +2366,27 @@ class ServiceSpec(Model):
 
 
 class ServiceStatus(Model):
+    """The status of a Service."""
+
     load_balancer: LoadBalancerStatus = msgspec.field(default_factory=LoadBalancerStatus)
     conditions: list[meta_v1.Condition] = []
 
 
 class SessionAffinityConfig(Model):
+    """Used in ServiceSpec.session_affinity_config."""
+
     client_ip: ClientIPConfig | None = msgspec.field(default=None, name="clientIP")
 
 
 class SleepAction(Model):
+    """Used in LifecycleHandler.sleep."""
+
     seconds: int = 0
 
 
 class StorageOSPersistentVolumeSource(Model):
+    """Used in PersistentVolumeSpec.storageos."""
+
     volume_name: str = ""
     volume_namespace: str = ""
     fs_type: str = ""
@@ -1936,6 +2395,8 @@ class StorageOSPersistentVolumeSource(Model):
 
 
 class StorageOSVolumeSource(Model):
+    """Used in Volume.storageos."""
+
     volume_name: str = ""
     volume_namespace: str = ""
     fs_type: str = ""
@@ -1944,16 +2405,22 @@ class StorageOSVolumeSource(Model):
 
 
 class Sysctl(Model):
+    """Used in PodSecurityContext.sysctls."""
+
     name: str = ""
     value: str = ""
 
 
 class TCPSocketAction(Model):
+    """Used in LifecycleHandler.tcp_socket and Probe.tcp_socket."""
+
     port: int | str = 0
     host: str = ""
 
 
 class Taint(Model):
+    """Used in NodeSpec.taints."""
+
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -1961,6 +2428,8 @@ class Taint(Model):
 
 
 class Toleration(Model):
+    """Allows a pod on nodes with matching taints."""
+
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -1969,15 +2438,21 @@ class Toleration(Model):
 
 
 class TopologySelectorLabelRequirement(Model):
+    """Used in TopologySelectorTerm.match_label_expressions."""
+
     key: str = ""
     values: list[str] = []
 
 
 class TopologySelectorTerm(Model):
+    """Used in storage.v1.StorageClass.allowed_topologies."""
+
     match_label_expressions: list[TopologySelectorLabelRequirement] = []
 
 
 class TopologySpreadConstraint(Model):
+    """Used in PodSpec.topology_spread_constraints."""
+
     max_skew: int = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
@@ -1989,12 +2464,18 @@ class TopologySpreadConstraint(Model):
 
 
 class TypedLocalObjectReference(Model):
+    """Used in PersistentVolumeClaimSpec.data_source, networking.v1.IngressBackend.resource and
+    extensions.v1beta1.IngressBackend.resource.
+    """
+
     api_group: str | None = None
     kind: str = ""
     name: str = ""
 
 
 class TypedObjectReference(Model):
+    """Used in PersistentVolumeClaimSpec.data_source_ref."""
+
     api_group: str | None = None
     kind: str = ""
     name: str = ""
@@ -2002,6 +2483,8 @@ class TypedObjectReference(Model):
 
 
 class Volume(Model):
+    """A volume of a pod; exactly one of its sources is set."""
+
     name: str = ""
     host_path: HostPathVolumeSource | None = None
     empty_dir: EmptyDirVolumeSource | None = None
@@ -2036,22 +2519,30 @@ class Volume(Model):
 
 
 class VolumeDevice(Model):
+    """Used in Container.volume_devices and EphemeralContainer.volume_devices."""
+
     name: str = ""
     device_path: str = ""
 
 
 class VolumeHealthCondition(Model):
+    """Used in PodVolumeHealth.health_conditions and VolumeHealthStatus.health_conditions."""
+
     status: str = ""
     reason: str = ""
     message: str = ""
 
 
 class VolumeHealthStatus(Model):
+    """Used in PersistentVolumeClaimStatus.health_status."""
+
     health_conditions: list[VolumeHealthCondition] = []
     last_transition_time: datetime | None = None
 
 
 class VolumeMount(Model):
+    """Used in Container.volume_mounts and EphemeralContainer.volume_mounts."""
+
     name: str = ""
     read_only: bool = False
     recursive_read_only: str | None = None
@@ -2063,6 +2554,8 @@ class VolumeMount(Model):
 
 
 class VolumeMountStatus(Model):
+    """Used in ContainerStatus.volume_mounts."""
+
     name: str = ""
     mount_path: str = ""
     read_only: bool = False
@@ -2071,10 +2564,14 @@ class VolumeMountStatus(Model):
 
 
 class VolumeNodeAffinity(Model):
+    """Used in PersistentVolumeSpec.node_affinity."""
+
     required: NodeSelector | None = None
 
 
 class VolumeProjection(Model):
+    """Used in ProjectedVolumeSource.sources."""
+
     secret: SecretProjection | None = None
     downward_api: DownwardAPIProjection | None = msgspec.field(default=None, name="downwardAPI")
     config_map: ConfigMapProjection | None = None
@@ -2084,10 +2581,14 @@ class VolumeProjection(Model):
 
 
 class VolumeStatus(Model):
+    """Used in VolumeMountStatus.volume_status."""
+
     image: ImageVolumeStatus | None = None
 
 
 class VsphereVirtualDiskVolumeSource(Model):
+    """Used in PersistentVolumeSpec.vsphere_volume and Volume.vsphere_volume."""
+
     volume_path: str = ""
     fs_type: str = ""
     storage_policy_name: str = ""
@@ -2095,11 +2596,17 @@ class VsphereVirtualDiskVolumeSource(Model):
 
 
 class WeightedPodAffinityTerm(Model):
+    """Used in PodAffinity.preferred_during_scheduling_ignored_during_execution and
+    PodAntiAffinity.preferred_during_scheduling_ignored_during_execution.
+    """
+
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
 class WindowsSecurityContextOptions(Model):
+    """Used in PodSecurityContext.windows_options and SecurityContext.windows_options."""
+
     gmsa_credential_spec_name: str | None = None
     gmsa_credential_spec: str | None = None
     run_as_user_name: str | None = None
@@ -2109,6 +2616,11 @@ class WindowsSecurityContextOptions(Model):
 class Binding(
     TypedObject, group="", version="v1", kind="Binding", plural="bindings", namespaced=True
 ):
+    """Binding (v1).
+
+    A Binding assigns a pod to a node; the scheduler posts one for each pod it places.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     target: Part[ObjectReference] = Part("target", ObjectReference, ObjectReference)
@@ -2130,6 +2642,11 @@ class ComponentStatus(
     plural="componentstatuses",
     namespaced=False,
 ):
+    """ComponentStatus (v1).
+
+    A ComponentStatus reports whether a part of the control plane responds.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     conditions: Part[list[ComponentCondition]] = Part("conditions", list[ComponentCondition], list)
@@ -2146,6 +2663,11 @@ class ComponentStatus(
 class ConfigMap(
     TypedObject, group="", version="v1", kind="ConfigMap", plural="configmaps", namespaced=True
 ):
+    """ConfigMap (v1).
+
+    A ConfigMap holds configuration as text or bytes, for pods to read.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     immutable: Part[bool | None] = Part("immutable", bool)
@@ -2166,6 +2688,11 @@ class ConfigMap(
 class Endpoints(
     TypedObject, group="", version="v1", kind="Endpoints", plural="endpoints", namespaced=True
 ):
+    """Endpoints (v1).
+
+    An Endpoints object lists the addresses behind a Service; EndpointSlice replaces it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     subsets: Part[list[EndpointSubset]] = Part("subsets", list[EndpointSubset], list)
@@ -2180,6 +2707,11 @@ class Endpoints(
 
 
 class Event(TypedObject, group="", version="v1", kind="Event", plural="events", namespaced=True):
+    """Event (v1).
+
+    An Event records that something happened to an object, and how often.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     involved_object: Part[ObjectReference] = Part(
@@ -2240,6 +2772,11 @@ class Event(TypedObject, group="", version="v1", kind="Event", plural="events", 
 class LimitRange(
     TypedObject, group="", version="v1", kind="LimitRange", plural="limitranges", namespaced=True
 ):
+    """LimitRange (v1).
+
+    A LimitRange sets defaults and bounds for the resources of pods in a namespace.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[LimitRangeSpec] = Part("spec", LimitRangeSpec, LimitRangeSpec)
@@ -2256,6 +2793,11 @@ class LimitRange(
 class Namespace(
     TypedObject, group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False
 ):
+    """Namespace (v1).
+
+    A Namespace divides a cluster; names of namespaced objects are unique within it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[NamespaceSpec] = Part("spec", NamespaceSpec, NamespaceSpec)
@@ -2272,6 +2814,11 @@ class Namespace(
 
 
 class Node(TypedObject, group="", version="v1", kind="Node", plural="nodes", namespaced=False):
+    """Node (v1).
+
+    A Node is a machine that runs pods.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[NodeSpec] = Part("spec", NodeSpec, NodeSpec)
@@ -2288,6 +2835,11 @@ class Node(TypedObject, group="", version="v1", kind="Node", plural="nodes", nam
 
 
 class NodeProxyOptions(TypedObject, group="", version="v1", kind="NodeProxyOptions"):
+    """NodeProxyOptions (v1).
+
+    NodeProxyOptions are the query parameters of a request proxied to a node.
+    """
+
     __slots__ = ()
     path: Part[str] = Part("path", str, "")
 
@@ -2307,6 +2859,11 @@ class PersistentVolume(
     plural="persistentvolumes",
     namespaced=False,
 ):
+    """PersistentVolume (v1).
+
+    A PersistentVolume is storage of the cluster that outlives the pods using it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PersistentVolumeSpec] = Part("spec", PersistentVolumeSpec, PersistentVolumeSpec)
@@ -2332,6 +2889,11 @@ class PersistentVolumeClaim(
     plural="persistentvolumeclaims",
     namespaced=True,
 ):
+    """PersistentVolumeClaim (v1).
+
+    A PersistentVolumeClaim requests storage and is bound to a volume.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PersistentVolumeClaimSpec] = Part(
@@ -2352,6 +2914,11 @@ class PersistentVolumeClaim(
 
 
 class Pod(TypedObject, group="", version="v1", kind="Pod", plural="pods", namespaced=True):
+    """Pod (v1).
+
+    A Pod is one or more containers that run together on one node and share its network.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodSpec] = Part("spec", PodSpec, PodSpec)
@@ -2368,6 +2935,11 @@ class Pod(TypedObject, group="", version="v1", kind="Pod", plural="pods", namesp
 
 
 class PodAttachOptions(TypedObject, group="", version="v1", kind="PodAttachOptions"):
+    """PodAttachOptions (v1).
+
+    PodAttachOptions are the query parameters for attaching to a container.
+    """
+
     __slots__ = ()
     stdin: Part[bool] = Part("stdin", bool, False)
     stdout: Part[bool] = Part("stdout", bool, False)
@@ -2388,6 +2960,11 @@ class PodAttachOptions(TypedObject, group="", version="v1", kind="PodAttachOptio
 
 
 class PodExecOptions(TypedObject, group="", version="v1", kind="PodExecOptions"):
+    """PodExecOptions (v1).
+
+    PodExecOptions are the query parameters for running a command in a container.
+    """
+
     __slots__ = ()
     stdin: Part[bool] = Part("stdin", bool, False)
     stdout: Part[bool] = Part("stdout", bool, False)
@@ -2412,6 +2989,11 @@ class PodExecOptions(TypedObject, group="", version="v1", kind="PodExecOptions")
 
 
 class PodLogOptions(TypedObject, group="", version="v1", kind="PodLogOptions"):
+    """PodLogOptions (v1).
+
+    PodLogOptions are the query parameters for reading the log of a container.
+    """
+
     __slots__ = ()
     container: Part[str] = Part("container", str, "")
     follow: Part[bool] = Part("follow", bool, False)
@@ -2453,6 +3035,11 @@ class PodLogOptions(TypedObject, group="", version="v1", kind="PodLogOptions"):
 
 
 class PodPortForwardOptions(TypedObject, group="", version="v1", kind="PodPortForwardOptions"):
+    """PodPortForwardOptions (v1).
+
+    PodPortForwardOptions are the query parameters for forwarding ports.
+    """
+
     __slots__ = ()
     ports: Part[list[int]] = Part("ports", list[int], list)
 
@@ -2465,6 +3052,11 @@ class PodPortForwardOptions(TypedObject, group="", version="v1", kind="PodPortFo
 
 
 class PodProxyOptions(TypedObject, group="", version="v1", kind="PodProxyOptions"):
+    """PodProxyOptions (v1).
+
+    PodProxyOptions are the query parameters of a request proxied to a pod.
+    """
+
     __slots__ = ()
     path: Part[str] = Part("path", str, "")
 
@@ -2479,6 +3071,11 @@ class PodProxyOptions(TypedObject, group="", version="v1", kind="PodProxyOptions
 class PodTemplate(
     TypedObject, group="", version="v1", kind="PodTemplate", plural="podtemplates", namespaced=True
 ):
+    """PodTemplate (v1).
+
+    A PodTemplate stores a pod to copy, with its labels and spec.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     template: Part[PodTemplateSpec] = Part("template", PodTemplateSpec, PodTemplateSpec)
@@ -2493,6 +3090,11 @@ class PodTemplate(
 
 
 class RangeAllocation(TypedObject, group="", version="v1", kind="RangeAllocation"):
+    """RangeAllocation (v1).
+
+    A RangeAllocation records the numbers or addresses taken from a range.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     range: Part[str] = Part("range", str, "")
@@ -2516,6 +3118,12 @@ class ReplicationController(
     plural="replicationcontrollers",
     namespaced=True,
 ):
+    """ReplicationController (v1).
+
+    A ReplicationController keeps a number of equal pods running; Deployment and ReplicaSet replace
+    it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ReplicationControllerSpec] = Part(
@@ -2543,6 +3151,11 @@ class ResourceQuota(
     plural="resourcequotas",
     namespaced=True,
 ):
+    """ResourceQuota (v1).
+
+    A ResourceQuota limits how much of each resource a namespace may use in total.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceQuotaSpec] = Part("spec", ResourceQuotaSpec, ResourceQuotaSpec)
@@ -2559,6 +3172,11 @@ class ResourceQuota(
 
 
 class Secret(TypedObject, group="", version="v1", kind="Secret", plural="secrets", namespaced=True):
+    """Secret (v1).
+
+    A Secret holds small confidential values such as passwords, tokens and keys.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     immutable: Part[bool | None] = Part("immutable", bool)
@@ -2581,6 +3199,11 @@ class Secret(TypedObject, group="", version="v1", kind="Secret", plural="secrets
 
 
 class SerializedReference(TypedObject, group="", version="v1", kind="SerializedReference"):
+    """SerializedReference (v1).
+
+    A SerializedReference wraps a reference to an object, to store it as text.
+    """
+
     __slots__ = ()
     reference: Part[ObjectReference] = Part("reference", ObjectReference, ObjectReference)
 
@@ -2595,6 +3218,11 @@ class SerializedReference(TypedObject, group="", version="v1", kind="SerializedR
 class Service(
     TypedObject, group="", version="v1", kind="Service", plural="services", namespaced=True
 ):
+    """Service (v1).
+
+    A Service gives a set of pods one stable name and address.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ServiceSpec] = Part("spec", ServiceSpec, ServiceSpec)
@@ -2618,6 +3246,11 @@ class ServiceAccount(
     plural="serviceaccounts",
     namespaced=True,
 ):
+    """ServiceAccount (v1).
+
+    A ServiceAccount is the identity under which pods call the API.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     secrets: Part[list[ObjectReference]] = Part("secrets", list[ObjectReference], list)
@@ -2643,6 +3276,11 @@ class ServiceAccount(
 
 
 class ServiceProxyOptions(TypedObject, group="", version="v1", kind="ServiceProxyOptions"):
+    """ServiceProxyOptions (v1).
+
+    ServiceProxyOptions are the query parameters of a request proxied to a service.
+    """
+
     __slots__ = ()
     path: Part[str] = Part("path", str, "")
 

@@ -28,18 +28,24 @@ __all__ = [
 
 
 class AddressType(StrEnum):
+    """Values of EndpointSlice.address_type."""
+
     FQDN = "FQDN"
     IPV4 = "IPv4"
     IPV6 = "IPv6"
 
 
 class EndpointConditions(Model):
+    """Used in Endpoint.conditions."""
+
     ready: bool | None = None
     serving: bool | None = None
     terminating: bool | None = None
 
 
 class Endpoint(Model):
+    """Used in EndpointSlice.endpoints."""
+
     addresses: list[str] = []
     conditions: EndpointConditions = msgspec.field(default_factory=EndpointConditions)
     hostname: str | None = None
@@ -51,11 +57,15 @@ class Endpoint(Model):
 
 
 class EndpointHints(Model):
+    """Used in Endpoint.hints."""
+
     for_zones: list[ForZone] = []
     for_nodes: list[ForNode] = []
 
 
 class EndpointPort(Model):
+    """Used in EndpointSlice.ports."""
+
     name: str | None = None
     protocol: str | None = None
     port: int | None = None
@@ -63,10 +73,14 @@ class EndpointPort(Model):
 
 
 class ForNode(Model):
+    """Used in EndpointHints.for_nodes."""
+
     name: str = ""
 
 
 class ForZone(Model):
+    """Used in EndpointHints.for_zones."""
+
     name: str = ""
 
 
@@ -78,6 +92,11 @@ class EndpointSlice(
     plural="endpointslices",
     namespaced=True,
 ):
+    """EndpointSlice (discovery.k8s.io/v1).
+
+    An EndpointSlice lists some of the addresses and ports behind a Service.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     address_type: Part[str] = Part("addressType", str, "")

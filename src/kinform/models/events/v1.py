@@ -18,6 +18,8 @@ __all__ = [
 
 
 class EventSeries(Model):
+    """Used in Event.series."""
+
     count: int = 0
     last_observed_time: MicroTime | None = None
 
@@ -25,6 +27,11 @@ class EventSeries(Model):
 class Event(
     TypedObject, group="events.k8s.io", version="v1", kind="Event", plural="events", namespaced=True
 ):
+    """Event (events.k8s.io/v1).
+
+    An Event records that something happened to an object, and how often.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     event_time: Part[MicroTime | None] = Part("eventTime", MicroTime)

@@ -59,6 +59,8 @@ __all__ = [
 
 
 class DaemonSetCondition(Model):
+    """Used in DaemonSetStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -67,11 +69,15 @@ class DaemonSetCondition(Model):
 
 
 class DaemonSetUpdateStrategy(Model):
+    """Used in DaemonSetSpec.update_strategy."""
+
     type: str = ""
     rolling_update: RollingUpdateDaemonSet | None = None
 
 
 class DaemonSetSpec(Model):
+    """The spec of a DaemonSet."""
+
     selector: meta_v1.LabelSelector | None = None
     template: core_v1.PodTemplateSpec = msgspec.field(default_factory=core_v1.PodTemplateSpec)
     update_strategy: DaemonSetUpdateStrategy = msgspec.field(
@@ -83,6 +89,8 @@ class DaemonSetSpec(Model):
 
 
 class DaemonSetStatus(Model):
+    """The status of a DaemonSet."""
+
     current_number_scheduled: int = 0
     number_misscheduled: int = 0
     desired_number_scheduled: int = 0
@@ -96,6 +104,8 @@ class DaemonSetStatus(Model):
 
 
 class DeploymentCondition(Model):
+    """Used in DeploymentStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_update_time: datetime | None = None
@@ -105,11 +115,15 @@ class DeploymentCondition(Model):
 
 
 class DeploymentStrategy(Model):
+    """Used in DeploymentSpec.strategy."""
+
     type: str = ""
     rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(Model):
+    """The spec of a Deployment."""
+
     replicas: int | None = None
     selector: meta_v1.LabelSelector | None = None
     template: core_v1.PodTemplateSpec = msgspec.field(default_factory=core_v1.PodTemplateSpec)
@@ -122,6 +136,8 @@ class DeploymentSpec(Model):
 
 
 class DeploymentStatus(Model):
+    """The status of a Deployment."""
+
     observed_generation: int = 0
     replicas: int = 0
     updated_replicas: int = 0
@@ -134,48 +150,66 @@ class DeploymentStatus(Model):
 
 
 class IngressBackend(Model):
+    """Used in HTTPIngressPath.backend and IngressSpec.backend."""
+
     service_name: str = ""
     service_port: int | str = 0
     resource: core_v1.TypedLocalObjectReference | None = None
 
 
 class HTTPIngressPath(Model):
+    """Used in HTTPIngressRuleValue.paths."""
+
     path: str = ""
     path_type: str | None = None
     backend: IngressBackend = msgspec.field(default_factory=IngressBackend)
 
 
 class HTTPIngressRuleValue(Model):
+    """Used in IngressRule.http."""
+
     paths: list[HTTPIngressPath] = []
 
 
 class IPBlock(Model):
+    """Used in NetworkPolicyPeer.ip_block."""
+
     cidr: str = ""
     except_: list[str] = []
 
 
 class IngressLoadBalancerIngress(Model):
+    """Used in IngressLoadBalancerStatus.ingress."""
+
     ip: str = ""
     hostname: str = ""
     ports: list[IngressPortStatus] = []
 
 
 class IngressLoadBalancerStatus(Model):
+    """Used in IngressStatus.load_balancer."""
+
     ingress: list[IngressLoadBalancerIngress] = []
 
 
 class IngressPortStatus(Model):
+    """Used in IngressLoadBalancerIngress.ports."""
+
     port: int = 0
     protocol: str = ""
     error: str | None = None
 
 
 class IngressRule(Model):
+    """Used in IngressSpec.rules."""
+
     host: str = ""
     http: HTTPIngressRuleValue | None = None
 
 
 class IngressSpec(Model):
+    """The spec of an Ingress."""
+
     ingress_class_name: str | None = None
     backend: IngressBackend | None = None
     tls: list[IngressTLS] = []
@@ -183,39 +217,53 @@ class IngressSpec(Model):
 
 
 class IngressStatus(Model):
+    """The status of an Ingress."""
+
     load_balancer: IngressLoadBalancerStatus = msgspec.field(
         default_factory=IngressLoadBalancerStatus
     )
 
 
 class IngressTLS(Model):
+    """Used in IngressSpec.tls."""
+
     hosts: list[str] = []
     secret_name: str = ""
 
 
 class NetworkPolicyEgressRule(Model):
+    """Used in NetworkPolicySpec.egress."""
+
     ports: list[NetworkPolicyPort] = []
     to: list[NetworkPolicyPeer] = []
 
 
 class NetworkPolicyIngressRule(Model):
+    """Used in NetworkPolicySpec.ingress."""
+
     ports: list[NetworkPolicyPort] = []
     from_: list[NetworkPolicyPeer] = []
 
 
 class NetworkPolicyPeer(Model):
+    """Used in NetworkPolicyEgressRule.to and NetworkPolicyIngressRule.from_."""
+
     pod_selector: meta_v1.LabelSelector | None = None
     namespace_selector: meta_v1.LabelSelector | None = None
     ip_block: IPBlock | None = None
 
 
 class NetworkPolicyPort(Model):
+    """Used in NetworkPolicyEgressRule.ports and NetworkPolicyIngressRule.ports."""
+
     protocol: str | None = None
     port: int | str | None = None
     end_port: int | None = None
 
 
 class NetworkPolicySpec(Model):
+    """The spec of a NetworkPolicy."""
+
     pod_selector: meta_v1.LabelSelector = msgspec.field(default_factory=meta_v1.LabelSelector)
     ingress: list[NetworkPolicyIngressRule] = []
     egress: list[NetworkPolicyEgressRule] = []
@@ -223,6 +271,8 @@ class NetworkPolicySpec(Model):
 
 
 class ReplicaSetCondition(Model):
+    """Used in ReplicaSetStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -231,6 +281,8 @@ class ReplicaSetCondition(Model):
 
 
 class ReplicaSetSpec(Model):
+    """The spec of a ReplicaSet."""
+
     replicas: int | None = None
     min_ready_seconds: int = 0
     selector: meta_v1.LabelSelector | None = None
@@ -238,6 +290,8 @@ class ReplicaSetSpec(Model):
 
 
 class ReplicaSetStatus(Model):
+    """The status of a ReplicaSet."""
+
     replicas: int = 0
     fully_labeled_replicas: int = 0
     ready_replicas: int = 0
@@ -248,24 +302,34 @@ class ReplicaSetStatus(Model):
 
 
 class RollbackConfig(Model):
+    """Used in DeploymentRollback.rollback_to and DeploymentSpec.rollback_to."""
+
     revision: int = 0
 
 
 class RollingUpdateDaemonSet(Model):
+    """Used in DaemonSetUpdateStrategy.rolling_update."""
+
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class RollingUpdateDeployment(Model):
+    """Used in DeploymentStrategy.rolling_update."""
+
     max_unavailable: int | str | None = None
     max_surge: int | str | None = None
 
 
 class ScaleSpec(Model):
+    """The spec of a Scale."""
+
     replicas: int = 0
 
 
 class ScaleStatus(Model):
+    """The status of a Scale."""
+
     replicas: int = 0
     selector: dict[str, str] = {}
     target_selector: str = ""
@@ -279,6 +343,11 @@ class DaemonSet(
     plural="daemonsets",
     namespaced=True,
 ):
+    """DaemonSet (extensions/v1beta1).
+
+    A DaemonSet runs one copy of a pod on every node that matches.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DaemonSetSpec] = Part("spec", DaemonSetSpec, DaemonSetSpec)
@@ -302,6 +371,11 @@ class Deployment(
     plural="deployments",
     namespaced=True,
 ):
+    """Deployment (extensions/v1beta1).
+
+    A Deployment keeps equal pods running and replaces them gradually when their template changes.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeploymentSpec] = Part("spec", DeploymentSpec, DeploymentSpec)
@@ -320,6 +394,11 @@ class Deployment(
 class DeploymentRollback(
     TypedObject, group="extensions", version="v1beta1", kind="DeploymentRollback"
 ):
+    """DeploymentRollback (extensions/v1beta1).
+
+    A DeploymentRollback asks for the return of a Deployment to an earlier revision.
+    """
+
     __slots__ = ()
     name_: Part[str] = Part("name", str, "")
     updated_annotations: Part[dict[str, str]] = Part("updatedAnnotations", dict[str, str], dict)
@@ -343,6 +422,11 @@ class Ingress(
     plural="ingresses",
     namespaced=True,
 ):
+    """Ingress (extensions/v1beta1).
+
+    An Ingress routes HTTP requests from outside to Services, by host and path.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[IngressSpec] = Part("spec", IngressSpec, IngressSpec)
@@ -366,6 +450,11 @@ class NetworkPolicy(
     plural="networkpolicies",
     namespaced=True,
 ):
+    """NetworkPolicy (extensions/v1beta1).
+
+    A NetworkPolicy restricts the connections that pods may accept and open.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[NetworkPolicySpec] = Part("spec", NetworkPolicySpec, NetworkPolicySpec)
@@ -387,6 +476,11 @@ class ReplicaSet(
     plural="replicasets",
     namespaced=True,
 ):
+    """ReplicaSet (extensions/v1beta1).
+
+    A ReplicaSet keeps a number of equal pods running; a Deployment usually manages it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ReplicaSetSpec] = Part("spec", ReplicaSetSpec, ReplicaSetSpec)
@@ -403,6 +497,11 @@ class ReplicaSet(
 
 
 class Scale(TypedObject, group="extensions", version="v1beta1", kind="Scale"):
+    """Scale (extensions/v1beta1).
+
+    A Scale is the number of replicas of any object that can be scaled.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ScaleSpec] = Part("spec", ScaleSpec, ScaleSpec)

@@ -40,15 +40,21 @@ __all__ = [
 
 
 class ExemptPriorityLevelConfiguration(Model):
+    """Used in PriorityLevelConfigurationSpec.exempt."""
+
     nominal_concurrency_shares: int | None = None
     lendable_percent: int | None = None
 
 
 class FlowDistinguisherMethod(Model):
+    """Used in FlowSchemaSpec.distinguisher_method."""
+
     type: str = ""
 
 
 class FlowSchemaCondition(Model):
+    """Used in FlowSchemaStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -57,10 +63,14 @@ class FlowSchemaCondition(Model):
 
 
 class PriorityLevelConfigurationReference(Model):
+    """Used in FlowSchemaSpec.priority_level_configuration."""
+
     name: str = ""
 
 
 class FlowSchemaSpec(Model):
+    """The spec of a FlowSchema."""
+
     priority_level_configuration: PriorityLevelConfigurationReference = msgspec.field(
         default_factory=PriorityLevelConfigurationReference
     )
@@ -70,19 +80,27 @@ class FlowSchemaSpec(Model):
 
 
 class FlowSchemaStatus(Model):
+    """The status of a FlowSchema."""
+
     conditions: list[FlowSchemaCondition] = []
 
 
 class GroupSubject(Model):
+    """Used in Subject.group."""
+
     name: str = ""
 
 
 class LimitResponse(Model):
+    """Used in LimitedPriorityLevelConfiguration.limit_response."""
+
     type: str = ""
     queuing: QueuingConfiguration | None = None
 
 
 class LimitedPriorityLevelConfiguration(Model):
+    """Used in PriorityLevelConfigurationSpec.limited."""
+
     nominal_concurrency_shares: int | None = None
     limit_response: LimitResponse = msgspec.field(default_factory=LimitResponse)
     lendable_percent: int | None = None
@@ -90,17 +108,23 @@ class LimitedPriorityLevelConfiguration(Model):
 
 
 class NonResourcePolicyRule(Model):
+    """Used in PolicyRulesWithSubjects.non_resource_rules."""
+
     verbs: list[str] = []
     non_resource_urls: list[str] = msgspec.field(default_factory=list, name="nonResourceURLs")
 
 
 class PolicyRulesWithSubjects(Model):
+    """Used in FlowSchemaSpec.rules."""
+
     subjects: list[Subject] = []
     resource_rules: list[ResourcePolicyRule] = []
     non_resource_rules: list[NonResourcePolicyRule] = []
 
 
 class PriorityLevelConfigurationCondition(Model):
+    """Used in PriorityLevelConfigurationStatus.conditions."""
+
     type: str = ""
     status: str = ""
     last_transition_time: datetime | None = None
@@ -109,22 +133,30 @@ class PriorityLevelConfigurationCondition(Model):
 
 
 class PriorityLevelConfigurationSpec(Model):
+    """The spec of a PriorityLevelConfiguration."""
+
     type: str = ""
     limited: LimitedPriorityLevelConfiguration | None = None
     exempt: ExemptPriorityLevelConfiguration | None = None
 
 
 class PriorityLevelConfigurationStatus(Model):
+    """The status of a PriorityLevelConfiguration."""
+
     conditions: list[PriorityLevelConfigurationCondition] = []
 
 
 class QueuingConfiguration(Model):
+    """Used in LimitResponse.queuing."""
+
     queues: int = 0
     hand_size: int = 0
     queue_length_limit: int = 0
 
 
 class ResourcePolicyRule(Model):
+    """Used in PolicyRulesWithSubjects.resource_rules."""
+
     verbs: list[str] = []
     api_groups: list[str] = []
     resources: list[str] = []
@@ -133,11 +165,15 @@ class ResourcePolicyRule(Model):
 
 
 class ServiceAccountSubject(Model):
+    """Used in Subject.service_account."""
+
     namespace: str = ""
     name: str = ""
 
 
 class Subject(Model):
+    """Used in PolicyRulesWithSubjects.subjects."""
+
     kind: str = ""
     user: UserSubject | None = None
     group: GroupSubject | None = None
@@ -145,6 +181,8 @@ class Subject(Model):
 
 
 class UserSubject(Model):
+    """Used in Subject.user."""
+
     name: str = ""
 
 
@@ -156,6 +194,11 @@ class FlowSchema(
     plural="flowschemas",
     namespaced=False,
 ):
+    """FlowSchema (flowcontrol.apiserver.k8s.io/v1).
+
+    A FlowSchema assigns requests to a priority level, by user and resource.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[FlowSchemaSpec] = Part("spec", FlowSchemaSpec, FlowSchemaSpec)
@@ -179,6 +222,11 @@ class PriorityLevelConfiguration(
     plural="prioritylevelconfigurations",
     namespaced=False,
 ):
+    """PriorityLevelConfiguration (flowcontrol.apiserver.k8s.io/v1).
+
+    A PriorityLevelConfiguration limits the concurrent requests of a priority level.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PriorityLevelConfigurationSpec] = Part(

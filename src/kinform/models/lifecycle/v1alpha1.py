@@ -36,16 +36,22 @@ __all__ = [
 
 
 class EvictionRequestIntent(StrEnum):
+    """Values of EvictionRequestSpec.intent."""
+
     EVICTION = "Eviction"
     WITHDRAWN = "Withdrawn"
 
 
 class RequesterIntent(StrEnum):
+    """Values of Requester.intent."""
+
     EVICTION = "Eviction"
     WITHDRAWN = "Withdrawn"
 
 
 class ResponderStateType(StrEnum):
+    """Values of TargetResponder.state."""
+
     ACTIVE = "Active"
     CANCELED = "Canceled"
     COMPLETED = "Completed"
@@ -54,39 +60,55 @@ class ResponderStateType(StrEnum):
 
 
 class EvictionPodReference(Model):
+    """Used in EvictionTarget.pod."""
+
     name: str = ""
     uid: str = ""
 
 
 class EvictionRequestPodReference(Model):
+    """Used in EvictionRequestTarget.pod."""
+
     name: str = ""
     uid: str = ""
 
 
 class EvictionRequestTarget(Model):
+    """Used in EvictionRequestSpec.target."""
+
     pod: EvictionRequestPodReference | None = None
 
 
 class EvictionRequestSpec(Model):
+    """The spec of an EvictionRequest."""
+
     target: EvictionRequestTarget = msgspec.field(default_factory=EvictionRequestTarget)
     requester: str = ""
     intent: str = ""
 
 
 class EvictionRequestStatus(Model):
+    """The status of an EvictionRequest."""
+
     conditions: list[meta_v1.Condition] = []
     observed_generation: int | None = None
 
 
 class EvictionTarget(Model):
+    """Used in EvictionSpec.target."""
+
     pod: EvictionPodReference | None = None
 
 
 class EvictionSpec(Model):
+    """The spec of an Eviction."""
+
     target: EvictionTarget = msgspec.field(default_factory=EvictionTarget)
 
 
 class EvictionStatus(Model):
+    """The status of an Eviction."""
+
     conditions: list[meta_v1.Condition] = []
     observed_generation: int | None = None
     requesters: list[Requester] = []
@@ -95,11 +117,15 @@ class EvictionStatus(Model):
 
 
 class Requester(Model):
+    """Used in EvictionStatus.requesters."""
+
     name: str = ""
     intent: str = ""
 
 
 class ResponderStatus(Model):
+    """Used in EvictionStatus.responders."""
+
     name: str = ""
     start_time: datetime | None = None
     heartbeat_time: datetime | None = None
@@ -109,6 +135,8 @@ class ResponderStatus(Model):
 
 
 class TargetResponder(Model):
+    """Used in EvictionStatus.target_responders."""
+
     name: str = ""
     priority: int | None = None
     state: str = ""
@@ -122,6 +150,11 @@ class Eviction(
     plural="evictions",
     namespaced=True,
 ):
+    """Eviction (lifecycle.k8s.io/v1alpha1).
+
+    An Eviction tracks the removal of a pod and the components that respond to it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[EvictionSpec] = Part("spec", EvictionSpec, EvictionSpec)
@@ -145,6 +178,11 @@ class EvictionRequest(
     plural="evictionrequests",
     namespaced=True,
 ):
+    """EvictionRequest (lifecycle.k8s.io/v1alpha1).
+
+    An EvictionRequest asks for the eviction of a pod, or withdraws that request.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[EvictionRequestSpec] = Part("spec", EvictionRequestSpec, EvictionRequestSpec)

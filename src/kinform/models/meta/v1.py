@@ -42,6 +42,8 @@ __all__ = [
 
 
 class Condition(Model):
+    """One aspect of the state of an object: true, false or unknown, and why."""
+
     type: str = ""
     status: str = ""
     observed_generation: int = 0
@@ -51,33 +53,49 @@ class Condition(Model):
 
 
 class FieldSelectorRequirement(Model):
+    """Used in authorization.v1.FieldSelectorAttributes.requirements."""
+
     key: str = ""
     operator: str = ""
     values: list[str] = []
 
 
 class GroupResource(Model):
+    """Used in storagemigration.v1.StorageVersionMigrationSpec.resource and
+    storagemigration.v1beta1.StorageVersionMigrationSpec.resource.
+    """
+
     group: str = ""
     resource: str = ""
 
 
 class GroupVersionForDiscovery(Model):
+    """Used in APIGroup.versions and APIGroup.preferred_version."""
+
     group_version: str = ""
     version: str = ""
 
 
 class LabelSelector(Model):
+    """Selects objects by labels; all requirements must match."""
+
     match_labels: dict[str, str] = {}
     match_expressions: list[LabelSelectorRequirement] = []
 
 
 class LabelSelectorRequirement(Model):
+    """Used in LabelSelector.match_expressions and
+    authorization.v1.LabelSelectorAttributes.requirements.
+    """
+
     key: str = ""
     operator: str = ""
     values: list[str] = []
 
 
 class ListMeta(Model):
+    """The metadata of a list: its resource version and how to continue."""
+
     self_link: str = ""
     resource_version: str = ""
     continue_: str = ""
@@ -86,6 +104,8 @@ class ListMeta(Model):
 
 
 class ManagedFieldsEntry(Model):
+    """The fields of an object that one manager has set."""
+
     manager: str = ""
     operation: str = ""
     api_version: str = ""
@@ -96,6 +116,8 @@ class ManagedFieldsEntry(Model):
 
 
 class ObjectMeta(Model):
+    """The metadata of an object: name, namespace, labels, owners and more."""
+
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -114,6 +136,8 @@ class ObjectMeta(Model):
 
 
 class OwnerReference(Model):
+    """Points to an owner, with which the object is garbage collected."""
+
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -123,26 +147,38 @@ class OwnerReference(Model):
 
 
 class Preconditions(Model):
+    """Used in DeleteOptions.preconditions."""
+
     uid: str | None = None
     resource_version: str | None = None
 
 
 class ServerAddressByClientCIDR(Model):
+    """Used in APIGroup.server_address_by_client_cidrs and
+    APIVersions.server_address_by_client_cidrs.
+    """
+
     client_cidr: str = msgspec.field(default="", name="clientCIDR")
     server_address: str = ""
 
 
 class ShardInfo(Model):
+    """Used in ListMeta.shard_info."""
+
     selector: str = ""
 
 
 class StatusCause(Model):
+    """Used in StatusDetails.causes."""
+
     reason: str = ""
     message: str = ""
     field: str = ""
 
 
 class StatusDetails(Model):
+    """Used in Status.details."""
+
     name: str = ""
     group: str = ""
     kind: str = ""
@@ -152,6 +188,8 @@ class StatusDetails(Model):
 
 
 class TableColumnDefinition(Model):
+    """Used in Table.column_definitions."""
+
     name: str = ""
     type: str = ""
     format: str = ""
@@ -160,12 +198,16 @@ class TableColumnDefinition(Model):
 
 
 class TableRow(Model):
+    """Used in Table.rows."""
+
     cells: list[Any] = []
     conditions: list[TableRowCondition] = []
     object: Any = None
 
 
 class TableRowCondition(Model):
+    """Used in TableRow.conditions."""
+
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -173,6 +215,11 @@ class TableRowCondition(Model):
 
 
 class APIGroup(TypedObject, group="", version="v1", kind="APIGroup"):
+    """APIGroup (v1).
+
+    An APIGroup lists the versions of one API group, with the preferred one.
+    """
+
     __slots__ = ()
     name_: Part[str] = Part("name", str, "")
     versions: Part[list[GroupVersionForDiscovery]] = Part(
@@ -202,6 +249,11 @@ class APIGroup(TypedObject, group="", version="v1", kind="APIGroup"):
 
 
 class APIVersions(TypedObject, group="", version="v1", kind="APIVersions"):
+    """APIVersions (v1).
+
+    APIVersions lists the versions of the core group.
+    """
+
     __slots__ = ()
     versions: Part[list[str]] = Part("versions", list[str], list)
     server_address_by_client_cidrs: Part[list[ServerAddressByClientCIDR]] = Part(
@@ -220,6 +272,11 @@ class APIVersions(TypedObject, group="", version="v1", kind="APIVersions"):
 
 
 class DeleteOptions(TypedObject, group="", version="v1", kind="DeleteOptions"):
+    """DeleteOptions (v1).
+
+    DeleteOptions control a deletion: grace period, preconditions, dependents.
+    """
+
     __slots__ = ()
     grace_period_seconds: Part[int | None] = Part("gracePeriodSeconds", int)
     preconditions: Part[Preconditions | None] = Part("preconditions", Preconditions)
@@ -251,6 +308,11 @@ class DeleteOptions(TypedObject, group="", version="v1", kind="DeleteOptions"):
 
 
 class Status(TypedObject, group="", version="v1", kind="Status"):
+    """Status (v1).
+
+    A Status is the result of a request that returns no object, usually an error.
+    """
+
     __slots__ = ()
     metadata: Part[ListMeta] = Part("metadata", ListMeta, ListMeta)
     status: Part[str] = Part("status", str, "")
@@ -280,6 +342,11 @@ class Status(TypedObject, group="", version="v1", kind="Status"):
 
 
 class Table(TypedObject, group="meta.k8s.io", version="v1", kind="Table"):
+    """Table (meta.k8s.io/v1).
+
+    A Table is a list prepared for display, with columns chosen by the server.
+    """
+
     __slots__ = ()
     metadata: Part[ListMeta] = Part("metadata", ListMeta, ListMeta)
     column_definitions: Part[list[TableColumnDefinition]] = Part(

@@ -51,41 +51,57 @@ __all__ = [
 
 
 class PathType(StrEnum):
+    """Values of HTTPIngressPath.path_type."""
+
     EXACT = "Exact"
     IMPLEMENTATION_SPECIFIC = "ImplementationSpecific"
     PREFIX = "Prefix"
 
 
 class PolicyType(StrEnum):
+    """Values of NetworkPolicySpec.policy_types."""
+
     EGRESS = "Egress"
     INGRESS = "Ingress"
 
 
 class IngressBackend(Model):
+    """Used in HTTPIngressPath.backend and IngressSpec.default_backend."""
+
     service: IngressServiceBackend | None = None
     resource: core_v1.TypedLocalObjectReference | None = None
 
 
 class HTTPIngressPath(Model):
+    """Used in HTTPIngressRuleValue.paths."""
+
     path: str = ""
     path_type: str | None = None
     backend: IngressBackend = msgspec.field(default_factory=IngressBackend)
 
 
 class HTTPIngressRuleValue(Model):
+    """Used in IngressRule.http."""
+
     paths: list[HTTPIngressPath] = []
 
 
 class IPAddressSpec(Model):
+    """The spec of an IPAddress."""
+
     parent_ref: ParentReference | None = None
 
 
 class IPBlock(Model):
+    """Used in NetworkPolicyPeer.ip_block."""
+
     cidr: str = ""
     except_: list[str] = []
 
 
 class IngressClassParametersReference(Model):
+    """Used in IngressClassSpec.parameters."""
+
     api_group: str | None = None
     kind: str = ""
     name: str = ""
@@ -94,42 +110,58 @@ class IngressClassParametersReference(Model):
 
 
 class IngressClassSpec(Model):
+    """The spec of an IngressClass."""
+
     controller: str = ""
     parameters: IngressClassParametersReference | None = None
 
 
 class IngressLoadBalancerIngress(Model):
+    """Used in IngressLoadBalancerStatus.ingress."""
+
     ip: str = ""
     hostname: str = ""
     ports: list[IngressPortStatus] = []
 
 
 class IngressLoadBalancerStatus(Model):
+    """Used in IngressStatus.load_balancer."""
+
     ingress: list[IngressLoadBalancerIngress] = []
 
 
 class IngressPortStatus(Model):
+    """Used in IngressLoadBalancerIngress.ports."""
+
     port: int = 0
     protocol: str = ""
     error: str | None = None
 
 
 class IngressRule(Model):
+    """Used in IngressSpec.rules."""
+
     host: str = ""
     http: HTTPIngressRuleValue | None = None
 
 
 class ServiceBackendPort(Model):
+    """Used in IngressServiceBackend.port."""
+
     name: str = ""
     number: int = 0
 
 
 class IngressServiceBackend(Model):
+    """Used in IngressBackend.service."""
+
     name: str = ""
     port: ServiceBackendPort = msgspec.field(default_factory=ServiceBackendPort)
 
 
 class IngressSpec(Model):
+    """The spec of an Ingress."""
+
     ingress_class_name: str | None = None
     default_backend: IngressBackend | None = None
     tls: list[IngressTLS] = []
@@ -137,39 +169,53 @@ class IngressSpec(Model):
 
 
 class IngressStatus(Model):
+    """The status of an Ingress."""
+
     load_balancer: IngressLoadBalancerStatus = msgspec.field(
         default_factory=IngressLoadBalancerStatus
     )
 
 
 class IngressTLS(Model):
+    """Used in IngressSpec.tls."""
+
     hosts: list[str] = []
     secret_name: str = ""
 
 
 class NetworkPolicyEgressRule(Model):
+    """Used in NetworkPolicySpec.egress."""
+
     ports: list[NetworkPolicyPort] = []
     to: list[NetworkPolicyPeer] = []
 
 
 class NetworkPolicyIngressRule(Model):
+    """Used in NetworkPolicySpec.ingress."""
+
     ports: list[NetworkPolicyPort] = []
     from_: list[NetworkPolicyPeer] = []
 
 
 class NetworkPolicyPeer(Model):
+    """Used in NetworkPolicyEgressRule.to and NetworkPolicyIngressRule.from_."""
+
     pod_selector: meta_v1.LabelSelector | None = None
     namespace_selector: meta_v1.LabelSelector | None = None
     ip_block: IPBlock | None = None
 
 
 class NetworkPolicyPort(Model):
+    """Used in NetworkPolicyEgressRule.ports and NetworkPolicyIngressRule.ports."""
+
     protocol: str | None = None
     port: int | str | None = None
     end_port: int | None = None
 
 
 class NetworkPolicySpec(Model):
+    """The spec of a NetworkPolicy."""
+
     pod_selector: meta_v1.LabelSelector = msgspec.field(default_factory=meta_v1.LabelSelector)
     ingress: list[NetworkPolicyIngressRule] = []
     egress: list[NetworkPolicyEgressRule] = []
@@ -177,6 +223,8 @@ class NetworkPolicySpec(Model):
 
 
 class ParentReference(Model):
+    """Used in IPAddressSpec.parent_ref."""
+
     group: str = ""
     resource: str = ""
     namespace: str = ""
@@ -184,10 +232,14 @@ class ParentReference(Model):
 
 
 class ServiceCIDRSpec(Model):
+    """The spec of a ServiceCIDR."""
+
     cidrs: list[str] = []
 
 
 class ServiceCIDRStatus(Model):
+    """The status of a ServiceCIDR."""
+
     conditions: list[meta_v1.Condition] = []
 
 
@@ -199,6 +251,11 @@ class IPAddress(
     plural="ipaddresses",
     namespaced=False,
 ):
+    """IPAddress (networking.k8s.io/v1).
+
+    An IPAddress records that an address is in use, and by which object.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[IPAddressSpec] = Part("spec", IPAddressSpec, IPAddressSpec)
@@ -220,6 +277,11 @@ class Ingress(
     plural="ingresses",
     namespaced=True,
 ):
+    """Ingress (networking.k8s.io/v1).
+
+    An Ingress routes HTTP requests from outside to Services, by host and path.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[IngressSpec] = Part("spec", IngressSpec, IngressSpec)
@@ -243,6 +305,11 @@ class IngressClass(
     plural="ingressclasses",
     namespaced=False,
 ):
+    """IngressClass (networking.k8s.io/v1).
+
+    An IngressClass names the controller that implements Ingresses.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[IngressClassSpec] = Part("spec", IngressClassSpec, IngressClassSpec)
@@ -264,6 +331,11 @@ class NetworkPolicy(
     plural="networkpolicies",
     namespaced=True,
 ):
+    """NetworkPolicy (networking.k8s.io/v1).
+
+    A NetworkPolicy restricts the connections that pods may accept and open.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[NetworkPolicySpec] = Part("spec", NetworkPolicySpec, NetworkPolicySpec)
@@ -285,6 +357,11 @@ class ServiceCIDR(
     plural="servicecidrs",
     namespaced=False,
 ):
+    """ServiceCIDR (networking.k8s.io/v1).
+
+    A ServiceCIDR is a range from which Services receive their addresses.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ServiceCIDRSpec] = Part("spec", ServiceCIDRSpec, ServiceCIDRSpec)

@@ -19,10 +19,14 @@ __all__ = [
 
 
 class Overhead(Model):
+    """Used in RuntimeClass.overhead."""
+
     pod_fixed: dict[str, Quantity] = {}
 
 
 class Scheduling(Model):
+    """Used in RuntimeClass.scheduling."""
+
     node_selector: dict[str, str] = {}
     tolerations: list[core_v1.Toleration] = []
 
@@ -35,6 +39,11 @@ class RuntimeClass(
     plural="runtimeclasses",
     namespaced=False,
 ):
+    """RuntimeClass (node.k8s.io/v1).
+
+    A RuntimeClass selects the container runtime for pods, and its overhead.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     handler: Part[str] = Part("handler", str, "")

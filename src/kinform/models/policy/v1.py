@@ -23,11 +23,15 @@ __all__ = [
 
 
 class UnhealthyPodEvictionPolicyType(StrEnum):
+    """Values of PodDisruptionBudgetSpec.unhealthy_pod_eviction_policy."""
+
     ALWAYS_ALLOW = "AlwaysAllow"
     IF_HEALTHY_BUDGET = "IfHealthyBudget"
 
 
 class PodDisruptionBudgetSpec(Model):
+    """The spec of a PodDisruptionBudget."""
+
     min_available: int | str | None = None
     selector: meta_v1.LabelSelector | None = None
     max_unavailable: int | str | None = None
@@ -35,6 +39,8 @@ class PodDisruptionBudgetSpec(Model):
 
 
 class PodDisruptionBudgetStatus(Model):
+    """The status of a PodDisruptionBudget."""
+
     observed_generation: int = 0
     disrupted_pods: dict[str, datetime | None] = {}
     disruptions_allowed: int = 0
@@ -45,6 +51,11 @@ class PodDisruptionBudgetStatus(Model):
 
 
 class Eviction(TypedObject, group="policy", version="v1", kind="Eviction"):
+    """Eviction (policy/v1).
+
+    An Eviction asks for the removal of a pod if its disruption budgets allow it.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     delete_options: Part[meta_v1.DeleteOptions | None] = Part(
@@ -68,6 +79,11 @@ class PodDisruptionBudget(
     plural="poddisruptionbudgets",
     namespaced=True,
 ):
+    """PodDisruptionBudget (policy/v1).
+
+    A PodDisruptionBudget limits how many pods may be evicted at a time.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodDisruptionBudgetSpec] = Part(

@@ -25,10 +25,14 @@ __all__ = [
 
 
 class AggregationRule(Model):
+    """Used in ClusterRole.aggregation_rule."""
+
     cluster_role_selectors: list[meta_v1.LabelSelector] = []
 
 
 class PolicyRule(Model):
+    """Used in ClusterRole.rules and Role.rules."""
+
     verbs: list[str] = []
     api_groups: list[str] = []
     resources: list[str] = []
@@ -37,12 +41,16 @@ class PolicyRule(Model):
 
 
 class RoleRef(Model):
+    """Used in ClusterRoleBinding.role_ref and RoleBinding.role_ref."""
+
     api_group: str = ""
     kind: str = ""
     name: str = ""
 
 
 class Subject(Model):
+    """Used in ClusterRoleBinding.subjects and RoleBinding.subjects."""
+
     kind: str = ""
     api_group: str = ""
     name: str = ""
@@ -57,6 +65,11 @@ class ClusterRole(
     plural="clusterroles",
     namespaced=False,
 ):
+    """ClusterRole (rbac.authorization.k8s.io/v1).
+
+    A ClusterRole is a set of permissions for the cluster or for all namespaces.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     rules: Part[list[PolicyRule]] = Part("rules", list[PolicyRule], list)
@@ -80,6 +93,11 @@ class ClusterRoleBinding(
     plural="clusterrolebindings",
     namespaced=False,
 ):
+    """ClusterRoleBinding (rbac.authorization.k8s.io/v1).
+
+    A ClusterRoleBinding grants a ClusterRole to subjects, in all namespaces.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     subjects: Part[list[Subject]] = Part("subjects", list[Subject], list)
@@ -103,6 +121,11 @@ class Role(
     plural="roles",
     namespaced=True,
 ):
+    """Role (rbac.authorization.k8s.io/v1).
+
+    A Role is a set of permissions in one namespace.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     rules: Part[list[PolicyRule]] = Part("rules", list[PolicyRule], list)
@@ -124,6 +147,11 @@ class RoleBinding(
     plural="rolebindings",
     namespaced=True,
 ):
+    """RoleBinding (rbac.authorization.k8s.io/v1).
+
+    A RoleBinding grants a Role or ClusterRole to subjects, in one namespace.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     subjects: Part[list[Subject]] = Part("subjects", list[Subject], list)

@@ -73,33 +73,47 @@ __all__ = [
 
 
 class AllocationConfigSource(StrEnum):
+    """Values of DeviceAllocationConfiguration.source."""
+
     FROM_CLAIM = "FromClaim"
     FROM_CLASS = "FromClass"
 
 
 class DeviceAllocationMode(StrEnum):
+    """Values of DeviceSubRequest.allocation_mode and ExactDeviceRequest.allocation_mode."""
+
     ALL = "All"
     EXACT_COUNT = "ExactCount"
 
 
 class DeviceTaintEffect(StrEnum):
+    """Values of DeviceTaint.effect and DeviceToleration.effect."""
+
     NO_EXECUTE = "NoExecute"
     NO_SCHEDULE = "NoSchedule"
     NONE = "None"
 
 
 class DeviceTolerationOperator(StrEnum):
+    """Values of DeviceToleration.operator."""
+
     EQUAL = "Equal"
     EXISTS = "Exists"
 
 
 class SkipNodeOperation(StrEnum):
+    """Values of DeviceRequestAllocationResult.skip_node_operations and
+    ResourceSliceSpec.skip_node_operations.
+    """
+
     ALL = "*"
     NODE_PREPARE_RESOURCES = "NodePrepareResources"
     NODE_UNPREPARE_RESOURCES = "NodeUnprepareResources"
 
 
 class AllocatedDeviceStatus(Model):
+    """Used in ResourceClaimStatus.devices."""
+
     driver: str = ""
     pool: str = ""
     device: str = ""
@@ -110,46 +124,64 @@ class AllocatedDeviceStatus(Model):
 
 
 class DeviceAllocationResult(Model):
+    """Used in AllocationResult.devices."""
+
     results: list[DeviceRequestAllocationResult] = []
     config: list[DeviceAllocationConfiguration] = []
 
 
 class AllocationResult(Model):
+    """Used in ResourceClaimStatus.allocation."""
+
     devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
     node_selector: core_v1.NodeSelector | None = None
     allocation_timestamp: datetime | None = None
 
 
 class CELDeviceSelector(Model):
+    """Used in DeviceSelector.cel."""
+
     expression: str = ""
 
 
 class CapacityRequestPolicy(Model):
+    """Used in DeviceCapacity.request_policy."""
+
     default: Quantity | None = None
     valid_values: list[Quantity] = []
     valid_range: CapacityRequestPolicyRange | None = None
 
 
 class CapacityRequestPolicyRange(Model):
+    """Used in CapacityRequestPolicy.valid_range."""
+
     min: Quantity | None = None
     max: Quantity | None = None
     step: Quantity | None = None
 
 
 class CapacityRequirements(Model):
+    """Used in DeviceSubRequest.capacity and ExactDeviceRequest.capacity."""
+
     requests: dict[str, Quantity] = {}
 
 
 class Counter(Model):
+    """Used in CounterSet.counters and DeviceCounterConsumption.counters."""
+
     value: Quantity | None = None
 
 
 class CounterSet(Model):
+    """Used in ResourceSliceSpec.shared_counters."""
+
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
 class Device(Model):
+    """Used in ResourceSliceSpec.devices."""
+
     name: str = ""
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
@@ -166,12 +198,16 @@ class Device(Model):
 
 
 class DeviceAllocationConfiguration(Model):
+    """Used in DeviceAllocationResult.config."""
+
     source: str = ""
     requests: list[str] = []
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceAttribute(Model):
+    """Used in Device.attributes."""
+
     int_: int | None = None
     bool_: bool | None = None
     string: str | None = None
@@ -183,55 +219,75 @@ class DeviceAttribute(Model):
 
 
 class DeviceCapacity(Model):
+    """Used in Device.capacity."""
+
     value: Quantity | None = None
     request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceClaim(Model):
+    """Used in ResourceClaimSpec.devices."""
+
     requests: list[DeviceRequest] = []
     constraints: list[DeviceConstraint] = []
     config: list[DeviceClaimConfiguration] = []
 
 
 class DeviceClaimConfiguration(Model):
+    """Used in DeviceClaim.config."""
+
     requests: list[str] = []
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceClassConfiguration(Model):
+    """Used in DeviceClassSpec.config."""
+
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceClassSpec(Model):
+    """The spec of a DeviceClass."""
+
     selectors: list[DeviceSelector] = []
     config: list[DeviceClassConfiguration] = []
     extended_resource_name: str | None = None
 
 
 class DeviceConstraint(Model):
+    """Used in DeviceClaim.constraints."""
+
     requests: list[str] = []
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
 
 class DeviceCounterConsumption(Model):
+    """Used in Device.consumes_counters."""
+
     counter_set: str = ""
     counters: dict[str, Counter] = {}
     compatibility_groups: list[str] = []
 
 
 class DeviceDerivedAttribute(Model):
+    """Used in DeviceSubRequest.derived_attributes and ExactDeviceRequest.derived_attributes."""
+
     name: str = ""
     expression: str = ""
 
 
 class DeviceRequest(Model):
+    """Used in DeviceClaim.requests."""
+
     name: str = ""
     exactly: ExactDeviceRequest | None = None
     first_available: list[DeviceSubRequest] = []
 
 
 class DeviceRequestAllocationResult(Model):
+    """Used in DeviceAllocationResult.results."""
+
     request: str = ""
     driver: str = ""
     pool: str = ""
@@ -246,10 +302,16 @@ class DeviceRequestAllocationResult(Model):
 
 
 class DeviceSelector(Model):
+    """Used in DeviceClassSpec.selectors, DeviceSubRequest.selectors and
+    ExactDeviceRequest.selectors.
+    """
+
     cel: CELDeviceSelector | None = None
 
 
 class DeviceSubRequest(Model):
+    """Used in DeviceRequest.first_available."""
+
     name: str = ""
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
@@ -261,6 +323,8 @@ class DeviceSubRequest(Model):
 
 
 class DeviceTaint(Model):
+    """Used in Device.taints and DeviceTaintRuleSpec.taint."""
+
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -268,21 +332,31 @@ class DeviceTaint(Model):
 
 
 class DeviceTaintRuleSpec(Model):
+    """The spec of a DeviceTaintRule."""
+
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = msgspec.field(default_factory=DeviceTaint)
 
 
 class DeviceTaintRuleStatus(Model):
+    """The status of a DeviceTaintRule."""
+
     conditions: list[meta_v1.Condition] = []
 
 
 class DeviceTaintSelector(Model):
+    """Used in DeviceTaintRuleSpec.device_selector."""
+
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
 
 
 class DeviceToleration(Model):
+    """Used in DeviceRequestAllocationResult.tolerations, DeviceSubRequest.tolerations and
+    ExactDeviceRequest.tolerations.
+    """
+
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -291,6 +365,8 @@ class DeviceToleration(Model):
 
 
 class ExactDeviceRequest(Model):
+    """Used in DeviceRequest.exactly."""
+
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
     allocation_mode: str = ""
@@ -302,33 +378,47 @@ class ExactDeviceRequest(Model):
 
 
 class NetworkDeviceData(Model):
+    """Used in AllocatedDeviceStatus.network_data."""
+
     interface_name: str = ""
     ips: list[str] = []
     hardware_address: str = ""
 
 
 class NodeAllocatableMapping(Model):
+    """Used in NodeAllocatableResource.mapping."""
+
     capacity_key: str | None = None
     capacity_multiplier: Quantity | None = None
     device_multiplier: Quantity | None = None
 
 
 class NodeAllocatableOverhead(Model):
+    """Used in NodeAllocatableResource.overhead."""
+
     per_pod: Quantity | None = None
     per_container: Quantity | None = None
 
 
 class NodeAllocatableResource(Model):
+    """Used in Device.node_allocatable_resources."""
+
     mapping: NodeAllocatableMapping | None = None
     overhead: NodeAllocatableOverhead | None = None
 
 
 class OpaqueDeviceConfiguration(Model):
+    """Used in DeviceAllocationConfiguration.opaque, DeviceClaimConfiguration.opaque and
+    DeviceClassConfiguration.opaque.
+    """
+
     driver: str = ""
     parameters: Any = None
 
 
 class ResourceClaimConsumerReference(Model):
+    """Used in ResourceClaimStatus.reserved_for."""
+
     api_group: str = ""
     resource: str = ""
     name: str = ""
@@ -336,27 +426,37 @@ class ResourceClaimConsumerReference(Model):
 
 
 class ResourceClaimSpec(Model):
+    """Used in ResourceClaim.spec and ResourceClaimTemplateSpec.spec."""
+
     devices: DeviceClaim = msgspec.field(default_factory=DeviceClaim)
 
 
 class ResourceClaimStatus(Model):
+    """The status of a ResourceClaim."""
+
     allocation: AllocationResult | None = None
     reserved_for: list[ResourceClaimConsumerReference] = []
     devices: list[AllocatedDeviceStatus] = []
 
 
 class ResourceClaimTemplateSpec(Model):
+    """The spec of a ResourceClaimTemplate."""
+
     metadata: meta_v1.ObjectMeta = msgspec.field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
 
 
 class ResourcePool(Model):
+    """Used in ResourceSliceSpec.pool."""
+
     name: str = ""
     generation: int = 0
     resource_slice_count: int = 0
 
 
 class ResourceSliceSpec(Model):
+    """The spec of a ResourceSlice."""
+
     driver: str = ""
     pool: ResourcePool = msgspec.field(default_factory=ResourcePool)
     node_name: str | None = None
@@ -377,6 +477,11 @@ class DeviceClass(
     plural="deviceclasses",
     namespaced=False,
 ):
+    """DeviceClass (resource.k8s.io/v1).
+
+    A DeviceClass is a category of devices that claims can ask for by name.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeviceClassSpec] = Part("spec", DeviceClassSpec, DeviceClassSpec)
@@ -398,6 +503,11 @@ class DeviceTaintRule(
     plural="devicetaintrules",
     namespaced=False,
 ):
+    """DeviceTaintRule (resource.k8s.io/v1).
+
+    A DeviceTaintRule adds a taint to all devices that match.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeviceTaintRuleSpec] = Part("spec", DeviceTaintRuleSpec, DeviceTaintRuleSpec)
@@ -423,6 +533,11 @@ class ResourceClaim(
     plural="resourceclaims",
     namespaced=True,
 ):
+    """ResourceClaim (resource.k8s.io/v1).
+
+    A ResourceClaim requests devices, and records those that were allocated.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceClaimSpec] = Part("spec", ResourceClaimSpec, ResourceClaimSpec)
@@ -446,6 +561,11 @@ class ResourceClaimTemplate(
     plural="resourceclaimtemplates",
     namespaced=True,
 ):
+    """ResourceClaimTemplate (resource.k8s.io/v1).
+
+    A ResourceClaimTemplate is copied to a ResourceClaim for each pod.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceClaimTemplateSpec] = Part(
@@ -469,6 +589,11 @@ class ResourceSlice(
     plural="resourceslices",
     namespaced=False,
 ):
+    """ResourceSlice (resource.k8s.io/v1).
+
+    A ResourceSlice lists devices that a driver offers, on one node or several.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceSliceSpec] = Part("spec", ResourceSliceSpec, ResourceSliceSpec)

@@ -33,12 +33,16 @@ __all__ = [
 
 
 class DeviceTaintEffect(StrEnum):
+    """Values of DeviceTaint.effect."""
+
     NO_EXECUTE = "NoExecute"
     NO_SCHEDULE = "NoSchedule"
     NONE = "None"
 
 
 class DeviceTaint(Model):
+    """Used in DeviceTaintRuleSpec.taint."""
+
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -46,21 +50,29 @@ class DeviceTaint(Model):
 
 
 class DeviceTaintRuleSpec(Model):
+    """The spec of a DeviceTaintRule."""
+
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = msgspec.field(default_factory=DeviceTaint)
 
 
 class DeviceTaintRuleStatus(Model):
+    """The status of a DeviceTaintRule."""
+
     conditions: list[meta_v1.Condition] = []
 
 
 class DeviceTaintSelector(Model):
+    """Used in DeviceTaintRuleSpec.device_selector."""
+
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
 
 
 class PartitionTypeStatus(Model):
+    """Used in PoolStatus.partition_summary."""
+
     attribute: str = ""
     type: str = ""
     total: int | None = None
@@ -68,6 +80,8 @@ class PartitionTypeStatus(Model):
 
 
 class PoolStatus(Model):
+    """Used in ResourcePoolStatusRequestStatus.pools."""
+
     driver: str = ""
     pool_name: str = ""
     generation: int = 0
@@ -83,6 +97,8 @@ class PoolStatus(Model):
 
 
 class ResourcePoolStatusRequestSpec(Model):
+    """The spec of a ResourcePoolStatusRequest."""
+
     driver: str = ""
     pool_name: str | None = None
     limit: int | None = None
@@ -90,12 +106,16 @@ class ResourcePoolStatusRequestSpec(Model):
 
 
 class ResourcePoolStatusRequestStatus(Model):
+    """The status of a ResourcePoolStatusRequest."""
+
     pool_count: int | None = None
     pools: list[PoolStatus] = []
     conditions: list[meta_v1.Condition] = []
 
 
 class ShareableCapacityStatus(Model):
+    """Used in ShareableSummaryStatus.capacity."""
+
     name: str = ""
     total: Quantity | None = None
     consumed: Quantity | None = None
@@ -103,6 +123,8 @@ class ShareableCapacityStatus(Model):
 
 
 class ShareableSummaryStatus(Model):
+    """Used in PoolStatus.shareable_summary."""
+
     fully_available_devices: int | None = None
     partially_available_devices: int | None = None
     capacity: list[ShareableCapacityStatus] = []
@@ -116,6 +138,11 @@ class DeviceTaintRule(
     plural="devicetaintrules",
     namespaced=False,
 ):
+    """DeviceTaintRule (resource.k8s.io/v1alpha3).
+
+    A DeviceTaintRule adds a taint to all devices that match.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeviceTaintRuleSpec] = Part("spec", DeviceTaintRuleSpec, DeviceTaintRuleSpec)
@@ -141,6 +168,11 @@ class ResourcePoolStatusRequest(
     plural="resourcepoolstatusrequests",
     namespaced=False,
 ):
+    """ResourcePoolStatusRequest (resource.k8s.io/v1alpha3).
+
+    A ResourcePoolStatusRequest asks how many devices of a driver's pools are in use.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourcePoolStatusRequestSpec] = Part(

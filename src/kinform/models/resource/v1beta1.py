@@ -69,33 +69,47 @@ __all__ = [
 
 
 class AllocationConfigSource(StrEnum):
+    """Values of DeviceAllocationConfiguration.source."""
+
     FROM_CLAIM = "FromClaim"
     FROM_CLASS = "FromClass"
 
 
 class DeviceAllocationMode(StrEnum):
+    """Values of DeviceRequest.allocation_mode and DeviceSubRequest.allocation_mode."""
+
     ALL = "All"
     EXACT_COUNT = "ExactCount"
 
 
 class DeviceTaintEffect(StrEnum):
+    """Values of DeviceTaint.effect and DeviceToleration.effect."""
+
     NO_EXECUTE = "NoExecute"
     NO_SCHEDULE = "NoSchedule"
     NONE = "None"
 
 
 class DeviceTolerationOperator(StrEnum):
+    """Values of DeviceToleration.operator."""
+
     EQUAL = "Equal"
     EXISTS = "Exists"
 
 
 class SkipNodeOperation(StrEnum):
+    """Values of DeviceRequestAllocationResult.skip_node_operations and
+    ResourceSliceSpec.skip_node_operations.
+    """
+
     ALL = "*"
     NODE_PREPARE_RESOURCES = "NodePrepareResources"
     NODE_UNPREPARE_RESOURCES = "NodeUnprepareResources"
 
 
 class AllocatedDeviceStatus(Model):
+    """Used in ResourceClaimStatus.devices."""
+
     driver: str = ""
     pool: str = ""
     device: str = ""
@@ -106,17 +120,23 @@ class AllocatedDeviceStatus(Model):
 
 
 class DeviceAllocationResult(Model):
+    """Used in AllocationResult.devices."""
+
     results: list[DeviceRequestAllocationResult] = []
     config: list[DeviceAllocationConfiguration] = []
 
 
 class AllocationResult(Model):
+    """Used in ResourceClaimStatus.allocation."""
+
     devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
     node_selector: core_v1.NodeSelector | None = None
     allocation_timestamp: datetime | None = None
 
 
 class BasicDevice(Model):
+    """Used in Device.basic."""
+
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: list[DeviceCounterConsumption] = []
@@ -132,46 +152,64 @@ class BasicDevice(Model):
 
 
 class CELDeviceSelector(Model):
+    """Used in DeviceSelector.cel."""
+
     expression: str = ""
 
 
 class CapacityRequestPolicy(Model):
+    """Used in DeviceCapacity.request_policy."""
+
     default: Quantity | None = None
     valid_values: list[Quantity] = []
     valid_range: CapacityRequestPolicyRange | None = None
 
 
 class CapacityRequestPolicyRange(Model):
+    """Used in CapacityRequestPolicy.valid_range."""
+
     min: Quantity | None = None
     max: Quantity | None = None
     step: Quantity | None = None
 
 
 class CapacityRequirements(Model):
+    """Used in DeviceRequest.capacity and DeviceSubRequest.capacity."""
+
     requests: dict[str, Quantity] = {}
 
 
 class Counter(Model):
+    """Used in CounterSet.counters and DeviceCounterConsumption.counters."""
+
     value: Quantity | None = None
 
 
 class CounterSet(Model):
+    """Used in ResourceSliceSpec.shared_counters."""
+
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
 class Device(Model):
+    """Used in ResourceSliceSpec.devices."""
+
     name: str = ""
     basic: BasicDevice | None = None
 
 
 class DeviceAllocationConfiguration(Model):
+    """Used in DeviceAllocationResult.config."""
+
     source: str = ""
     requests: list[str] = []
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceAttribute(Model):
+    """Used in BasicDevice.attributes."""
+
     int_: int | None = None
     bool_: bool | None = None
     string: str | None = None
@@ -183,49 +221,67 @@ class DeviceAttribute(Model):
 
 
 class DeviceCapacity(Model):
+    """Used in BasicDevice.capacity."""
+
     value: Quantity | None = None
     request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceClaim(Model):
+    """Used in ResourceClaimSpec.devices."""
+
     requests: list[DeviceRequest] = []
     constraints: list[DeviceConstraint] = []
     config: list[DeviceClaimConfiguration] = []
 
 
 class DeviceClaimConfiguration(Model):
+    """Used in DeviceClaim.config."""
+
     requests: list[str] = []
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceClassConfiguration(Model):
+    """Used in DeviceClassSpec.config."""
+
     opaque: OpaqueDeviceConfiguration | None = None
 
 
 class DeviceClassSpec(Model):
+    """The spec of a DeviceClass."""
+
     selectors: list[DeviceSelector] = []
     config: list[DeviceClassConfiguration] = []
     extended_resource_name: str | None = None
 
 
 class DeviceConstraint(Model):
+    """Used in DeviceClaim.constraints."""
+
     requests: list[str] = []
     match_attribute: str | None = None
     distinct_attribute: str | None = None
 
 
 class DeviceCounterConsumption(Model):
+    """Used in BasicDevice.consumes_counters."""
+
     counter_set: str = ""
     counters: dict[str, Counter] = {}
     compatibility_groups: list[str] = []
 
 
 class DeviceDerivedAttribute(Model):
+    """Used in DeviceRequest.derived_attributes and DeviceSubRequest.derived_attributes."""
+
     name: str = ""
     expression: str = ""
 
 
 class DeviceRequest(Model):
+    """Used in DeviceClaim.requests."""
+
     name: str = ""
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
@@ -239,6 +295,8 @@ class DeviceRequest(Model):
 
 
 class DeviceRequestAllocationResult(Model):
+    """Used in DeviceAllocationResult.results."""
+
     request: str = ""
     driver: str = ""
     pool: str = ""
@@ -253,10 +311,16 @@ class DeviceRequestAllocationResult(Model):
 
 
 class DeviceSelector(Model):
+    """Used in DeviceClassSpec.selectors, DeviceRequest.selectors and
+    DeviceSubRequest.selectors.
+    """
+
     cel: CELDeviceSelector | None = None
 
 
 class DeviceSubRequest(Model):
+    """Used in DeviceRequest.first_available."""
+
     name: str = ""
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
@@ -268,6 +332,8 @@ class DeviceSubRequest(Model):
 
 
 class DeviceTaint(Model):
+    """Used in BasicDevice.taints."""
+
     key: str = ""
     value: str = ""
     effect: str = ""
@@ -275,6 +341,10 @@ class DeviceTaint(Model):
 
 
 class DeviceToleration(Model):
+    """Used in DeviceRequest.tolerations, DeviceRequestAllocationResult.tolerations and
+    DeviceSubRequest.tolerations.
+    """
+
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -283,33 +353,47 @@ class DeviceToleration(Model):
 
 
 class NetworkDeviceData(Model):
+    """Used in AllocatedDeviceStatus.network_data."""
+
     interface_name: str = ""
     ips: list[str] = []
     hardware_address: str = ""
 
 
 class NodeAllocatableMapping(Model):
+    """Used in NodeAllocatableResource.mapping."""
+
     capacity_key: str | None = None
     capacity_multiplier: Quantity | None = None
     device_multiplier: Quantity | None = None
 
 
 class NodeAllocatableOverhead(Model):
+    """Used in NodeAllocatableResource.overhead."""
+
     per_pod: Quantity | None = None
     per_container: Quantity | None = None
 
 
 class NodeAllocatableResource(Model):
+    """Used in BasicDevice.node_allocatable_resources."""
+
     mapping: NodeAllocatableMapping | None = None
     overhead: NodeAllocatableOverhead | None = None
 
 
 class OpaqueDeviceConfiguration(Model):
+    """Used in DeviceAllocationConfiguration.opaque, DeviceClaimConfiguration.opaque and
+    DeviceClassConfiguration.opaque.
+    """
+
     driver: str = ""
     parameters: Any = None
 
 
 class ResourceClaimConsumerReference(Model):
+    """Used in ResourceClaimStatus.reserved_for."""
+
     api_group: str = ""
     resource: str = ""
     name: str = ""
@@ -317,27 +401,37 @@ class ResourceClaimConsumerReference(Model):
 
 
 class ResourceClaimSpec(Model):
+    """Used in ResourceClaim.spec and ResourceClaimTemplateSpec.spec."""
+
     devices: DeviceClaim = msgspec.field(default_factory=DeviceClaim)
 
 
 class ResourceClaimStatus(Model):
+    """The status of a ResourceClaim."""
+
     allocation: AllocationResult | None = None
     reserved_for: list[ResourceClaimConsumerReference] = []
     devices: list[AllocatedDeviceStatus] = []
 
 
 class ResourceClaimTemplateSpec(Model):
+    """The spec of a ResourceClaimTemplate."""
+
     metadata: meta_v1.ObjectMeta = msgspec.field(default_factory=meta_v1.ObjectMeta)
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
 
 
 class ResourcePool(Model):
+    """Used in ResourceSliceSpec.pool."""
+
     name: str = ""
     generation: int = 0
     resource_slice_count: int = 0
 
 
 class ResourceSliceSpec(Model):
+    """The spec of a ResourceSlice."""
+
     driver: str = ""
     pool: ResourcePool = msgspec.field(default_factory=ResourcePool)
     node_name: str = ""
@@ -358,6 +452,11 @@ class DeviceClass(
     plural="deviceclasses",
     namespaced=False,
 ):
+    """DeviceClass (resource.k8s.io/v1beta1).
+
+    A DeviceClass is a category of devices that claims can ask for by name.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[DeviceClassSpec] = Part("spec", DeviceClassSpec, DeviceClassSpec)
@@ -379,6 +478,11 @@ class ResourceClaim(
     plural="resourceclaims",
     namespaced=True,
 ):
+    """ResourceClaim (resource.k8s.io/v1beta1).
+
+    A ResourceClaim requests devices, and records those that were allocated.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceClaimSpec] = Part("spec", ResourceClaimSpec, ResourceClaimSpec)
@@ -402,6 +506,11 @@ class ResourceClaimTemplate(
     plural="resourceclaimtemplates",
     namespaced=True,
 ):
+    """ResourceClaimTemplate (resource.k8s.io/v1beta1).
+
+    A ResourceClaimTemplate is copied to a ResourceClaim for each pod.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceClaimTemplateSpec] = Part(
@@ -425,6 +534,11 @@ class ResourceSlice(
     plural="resourceslices",
     namespaced=False,
 ):
+    """ResourceSlice (resource.k8s.io/v1beta1).
+
+    A ResourceSlice lists devices that a driver offers, on one node or several.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[ResourceSliceSpec] = Part("spec", ResourceSliceSpec, ResourceSliceSpec)

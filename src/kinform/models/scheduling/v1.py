@@ -21,6 +21,11 @@ class PriorityClass(
     plural="priorityclasses",
     namespaced=False,
 ):
+    """PriorityClass (scheduling.k8s.io/v1).
+
+    A PriorityClass gives a name to a priority of pods.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     value: Part[int] = Part("value", int, 0)

@@ -57,45 +57,65 @@ __all__ = [
 
 
 class PreemptionPolicy(StrEnum):
+    """Values of CompositePodGroupSpec.preemption_policy,
+    CompositePodGroupTemplate.preemption_policy, PodGroupSpec.preemption_policy and 1 more.
+    """
+
     NEVER = "Never"
     PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
 
 
 class AllCompositeDisruptionMode(Model):
-    pass
+    """Used in CompositeDisruptionMode.all."""
 
 
 class AllDisruptionMode(Model):
-    pass
+    """Used in DisruptionMode.all."""
 
 
 class BasicSchedulingPolicy(Model):
-    pass
+    """Used in PodGroupSchedulingPolicy.basic."""
 
 
 class CompositeBasicSchedulingPolicy(Model):
-    pass
+    """Used in CompositePodGroupSchedulingPolicy.basic."""
 
 
 class CompositeDisruptionMode(Model):
+    """Used in CompositePodGroupSpec.disruption_mode and
+    CompositePodGroupTemplate.disruption_mode.
+    """
+
     single: SingleCompositeDisruptionMode | None = None
     all: AllCompositeDisruptionMode | None = None
 
 
 class CompositeGangSchedulingPolicy(Model):
+    """Used in CompositePodGroupSchedulingPolicy.gang."""
+
     min_group_count: int = 0
 
 
 class CompositePodGroupSchedulingConstraints(Model):
+    """Used in CompositePodGroupSpec.scheduling_constraints and
+    CompositePodGroupTemplate.scheduling_constraints.
+    """
+
     topology: list[TopologyConstraint] = []
 
 
 class CompositePodGroupSchedulingPolicy(Model):
+    """Used in CompositePodGroupSpec.scheduling_policy and
+    CompositePodGroupTemplate.scheduling_policy.
+    """
+
     basic: CompositeBasicSchedulingPolicy | None = None
     gang: CompositeGangSchedulingPolicy | None = None
 
 
 class CompositePodGroupSpec(Model):
+    """The spec of a CompositePodGroup."""
+
     parent_composite_pod_group_name: str | None = None
     workload_ref: WorkloadReference | None = None
     scheduling_policy: CompositePodGroupSchedulingPolicy = msgspec.field(
@@ -109,10 +129,16 @@ class CompositePodGroupSpec(Model):
 
 
 class CompositePodGroupStatus(Model):
+    """The status of a CompositePodGroup."""
+
     conditions: list[meta_v1.Condition] = []
 
 
 class CompositePodGroupTemplate(Model):
+    """Used in CompositePodGroupTemplate.composite_pod_group_templates and
+    WorkloadSpec.composite_pod_group_templates.
+    """
+
     name: str = ""
     scheduling_policy: CompositePodGroupSchedulingPolicy = msgspec.field(
         default_factory=CompositePodGroupSchedulingPolicy
@@ -127,35 +153,49 @@ class CompositePodGroupTemplate(Model):
 
 
 class DisruptionMode(Model):
+    """Used in PodGroupSpec.disruption_mode and PodGroupTemplate.disruption_mode."""
+
     single: SingleDisruptionMode | None = None
     all: AllDisruptionMode | None = None
 
 
 class GangSchedulingPolicy(Model):
+    """Used in PodGroupSchedulingPolicy.gang."""
+
     min_count: int = 0
 
 
 class PodGroupResourceClaim(Model):
+    """Used in PodGroupSpec.resource_claims and PodGroupTemplate.resource_claims."""
+
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodGroupResourceClaimStatus(Model):
+    """Used in PodGroupStatus.resource_claim_statuses."""
+
     name: str = ""
     resource_claim_name: str | None = None
 
 
 class PodGroupSchedulingConstraints(Model):
+    """Used in PodGroupSpec.scheduling_constraints and PodGroupTemplate.scheduling_constraints."""
+
     topology: list[TopologyConstraint] = []
 
 
 class PodGroupSchedulingPolicy(Model):
+    """Used in PodGroupSpec.scheduling_policy and PodGroupTemplate.scheduling_policy."""
+
     basic: BasicSchedulingPolicy | None = None
     gang: GangSchedulingPolicy | None = None
 
 
 class PodGroupSpec(Model):
+    """The spec of a PodGroup."""
+
     parent_composite_pod_group_name: str | None = None
     workload_ref: WorkloadReference | None = None
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(
@@ -170,11 +210,17 @@ class PodGroupSpec(Model):
 
 
 class PodGroupStatus(Model):
+    """The status of a PodGroup."""
+
     conditions: list[meta_v1.Condition] = []
     resource_claim_statuses: list[PodGroupResourceClaimStatus] = []
 
 
 class PodGroupTemplate(Model):
+    """Used in CompositePodGroupTemplate.pod_group_templates and
+    WorkloadSpec.pod_group_templates.
+    """
+
     name: str = ""
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(
         default_factory=PodGroupSchedulingPolicy
@@ -188,65 +234,85 @@ class PodGroupTemplate(Model):
 
 
 class SingleCompositeDisruptionMode(Model):
-    pass
+    """Used in CompositeDisruptionMode.single."""
 
 
 class SingleDisruptionMode(Model):
-    pass
+    """Used in DisruptionMode.single."""
 
 
 class TopologyConstraint(Model):
+    """Used in CompositePodGroupSchedulingConstraints.topology,
+    PodGroupSchedulingConstraints.topology and WorkloadPodGroupSchedulingConstraints.topology.
+    """
+
     key: str = ""
 
 
 class TypedLocalObjectReference(Model):
+    """Used in WorkloadSpec.controller_ref."""
+
     api_group: str = ""
     kind: str = ""
     name: str = ""
 
 
 class WorkloadPodGroupAllDisruptionMode(Model):
-    pass
+    """Used in WorkloadPodGroupDisruptionMode.all."""
 
 
 class WorkloadPodGroupBasicSchedulingPolicy(Model):
-    pass
+    """Used in WorkloadPodGroupSchedulingPolicy.basic."""
 
 
 class WorkloadPodGroupDisruptionMode(Model):
+    """Used in batch.v1.JobSchedulingConfiguration.disruption_mode."""
+
     single: WorkloadPodGroupSingleDisruptionMode | None = None
     all: WorkloadPodGroupAllDisruptionMode | None = None
 
 
 class WorkloadPodGroupGangSchedulingPolicy(Model):
+    """Used in WorkloadPodGroupSchedulingPolicy.gang."""
+
     min_count: int | None = None
 
 
 class WorkloadPodGroupResourceClaim(Model):
+    """Used in batch.v1.JobSchedulingConfiguration.resource_claims."""
+
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class WorkloadPodGroupSchedulingConstraints(Model):
+    """Used in batch.v1.JobSchedulingConfiguration.scheduling_constraints."""
+
     topology: list[TopologyConstraint] = []
 
 
 class WorkloadPodGroupSchedulingPolicy(Model):
+    """Used in batch.v1.JobSchedulingConfiguration.scheduling_policy."""
+
     basic: WorkloadPodGroupBasicSchedulingPolicy | None = None
     gang: WorkloadPodGroupGangSchedulingPolicy | None = None
 
 
 class WorkloadPodGroupSingleDisruptionMode(Model):
-    pass
+    """Used in WorkloadPodGroupDisruptionMode.single."""
 
 
 class WorkloadReference(Model):
+    """Used in CompositePodGroupSpec.workload_ref and PodGroupSpec.workload_ref."""
+
     workload_name: str = ""
     template_name: str = ""
 
 
 class WorkloadSpec(Model):
+    """The spec of a Workload."""
+
     controller_ref: TypedLocalObjectReference | None = None
     pod_group_templates: list[PodGroupTemplate] = []
     composite_pod_group_templates: list[CompositePodGroupTemplate] = []
@@ -260,6 +326,11 @@ class CompositePodGroup(
     plural="compositepodgroups",
     namespaced=True,
 ):
+    """CompositePodGroup (scheduling.k8s.io/v1alpha3).
+
+    A CompositePodGroup schedules several groups of pods as one unit.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CompositePodGroupSpec] = Part("spec", CompositePodGroupSpec, CompositePodGroupSpec)
@@ -285,6 +356,11 @@ class PodGroup(
     plural="podgroups",
     namespaced=True,
 ):
+    """PodGroup (scheduling.k8s.io/v1alpha3).
+
+    A PodGroup schedules pods together, for example all or none of them.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodGroupSpec] = Part("spec", PodGroupSpec, PodGroupSpec)
@@ -308,6 +384,11 @@ class Workload(
     plural="workloads",
     namespaced=True,
 ):
+    """Workload (scheduling.k8s.io/v1alpha3).
+
+    A Workload describes the groups of pods of one application to the scheduler.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[WorkloadSpec] = Part("spec", WorkloadSpec, WorkloadSpec)

@@ -47,45 +47,61 @@ __all__ = [
 
 
 class PreemptionPolicy(StrEnum):
+    """Values of CompositePodGroupTemplate.preemption_policy, PodGroupSpec.preemption_policy
+    and PodGroupTemplate.preemption_policy.
+    """
+
     NEVER = "Never"
     PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
 
 
 class AllCompositeDisruptionMode(Model):
-    pass
+    """Used in CompositeDisruptionMode.all."""
 
 
 class AllDisruptionMode(Model):
-    pass
+    """Used in DisruptionMode.all."""
 
 
 class BasicSchedulingPolicy(Model):
-    pass
+    """Used in PodGroupSchedulingPolicy.basic."""
 
 
 class CompositeBasicSchedulingPolicy(Model):
-    pass
+    """Used in CompositePodGroupSchedulingPolicy.basic."""
 
 
 class CompositeDisruptionMode(Model):
+    """Used in CompositePodGroupTemplate.disruption_mode."""
+
     single: SingleCompositeDisruptionMode | None = None
     all: AllCompositeDisruptionMode | None = None
 
 
 class CompositeGangSchedulingPolicy(Model):
+    """Used in CompositePodGroupSchedulingPolicy.gang."""
+
     min_group_count: int = 0
 
 
 class CompositePodGroupSchedulingConstraints(Model):
+    """Used in CompositePodGroupTemplate.scheduling_constraints."""
+
     topology: list[TopologyConstraint] = []
 
 
 class CompositePodGroupSchedulingPolicy(Model):
+    """Used in CompositePodGroupTemplate.scheduling_policy."""
+
     basic: CompositeBasicSchedulingPolicy | None = None
     gang: CompositeGangSchedulingPolicy | None = None
 
 
 class CompositePodGroupTemplate(Model):
+    """Used in CompositePodGroupTemplate.composite_pod_group_templates and
+    WorkloadSpec.composite_pod_group_templates.
+    """
+
     name: str = ""
     scheduling_policy: CompositePodGroupSchedulingPolicy = msgspec.field(
         default_factory=CompositePodGroupSchedulingPolicy
@@ -100,35 +116,49 @@ class CompositePodGroupTemplate(Model):
 
 
 class DisruptionMode(Model):
+    """Used in PodGroupSpec.disruption_mode and PodGroupTemplate.disruption_mode."""
+
     single: SingleDisruptionMode | None = None
     all: AllDisruptionMode | None = None
 
 
 class GangSchedulingPolicy(Model):
+    """Used in PodGroupSchedulingPolicy.gang."""
+
     min_count: int = 0
 
 
 class PodGroupResourceClaim(Model):
+    """Used in PodGroupSpec.resource_claims and PodGroupTemplate.resource_claims."""
+
     name: str = ""
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodGroupResourceClaimStatus(Model):
+    """Used in PodGroupStatus.resource_claim_statuses."""
+
     name: str = ""
     resource_claim_name: str | None = None
 
 
 class PodGroupSchedulingConstraints(Model):
+    """Used in PodGroupSpec.scheduling_constraints and PodGroupTemplate.scheduling_constraints."""
+
     topology: list[TopologyConstraint] = []
 
 
 class PodGroupSchedulingPolicy(Model):
+    """Used in PodGroupSpec.scheduling_policy and PodGroupTemplate.scheduling_policy."""
+
     basic: BasicSchedulingPolicy | None = None
     gang: GangSchedulingPolicy | None = None
 
 
 class PodGroupSpec(Model):
+    """The spec of a PodGroup."""
+
     parent_composite_pod_group_name: str | None = None
     workload_ref: WorkloadReference | None = None
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(
@@ -143,11 +173,17 @@ class PodGroupSpec(Model):
 
 
 class PodGroupStatus(Model):
+    """The status of a PodGroup."""
+
     conditions: list[meta_v1.Condition] = []
     resource_claim_statuses: list[PodGroupResourceClaimStatus] = []
 
 
 class PodGroupTemplate(Model):
+    """Used in CompositePodGroupTemplate.pod_group_templates and
+    WorkloadSpec.pod_group_templates.
+    """
+
     name: str = ""
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(
         default_factory=PodGroupSchedulingPolicy
@@ -161,29 +197,39 @@ class PodGroupTemplate(Model):
 
 
 class SingleCompositeDisruptionMode(Model):
-    pass
+    """Used in CompositeDisruptionMode.single."""
 
 
 class SingleDisruptionMode(Model):
-    pass
+    """Used in DisruptionMode.single."""
 
 
 class TopologyConstraint(Model):
+    """Used in CompositePodGroupSchedulingConstraints.topology and
+    PodGroupSchedulingConstraints.topology.
+    """
+
     key: str = ""
 
 
 class TypedLocalObjectReference(Model):
+    """Used in WorkloadSpec.controller_ref."""
+
     api_group: str = ""
     kind: str = ""
     name: str = ""
 
 
 class WorkloadReference(Model):
+    """Used in PodGroupSpec.workload_ref."""
+
     workload_name: str = ""
     template_name: str = ""
 
 
 class WorkloadSpec(Model):
+    """The spec of a Workload."""
+
     controller_ref: TypedLocalObjectReference | None = None
     pod_group_templates: list[PodGroupTemplate] = []
     composite_pod_group_templates: list[CompositePodGroupTemplate] = []
@@ -197,6 +243,11 @@ class PodGroup(
     plural="podgroups",
     namespaced=True,
 ):
+    """PodGroup (scheduling.k8s.io/v1beta1).
+
+    A PodGroup schedules pods together, for example all or none of them.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[PodGroupSpec] = Part("spec", PodGroupSpec, PodGroupSpec)
@@ -215,6 +266,11 @@ class PodGroup(
 class PriorityClass(
     TypedObject, group="scheduling.k8s.io", version="v1beta1", kind="PriorityClass"
 ):
+    """PriorityClass (scheduling.k8s.io/v1beta1).
+
+    A PriorityClass gives a name to a priority of pods.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     value: Part[int] = Part("value", int, 0)
@@ -248,6 +304,11 @@ class Workload(
     plural="workloads",
     namespaced=True,
 ):
+    """Workload (scheduling.k8s.io/v1beta1).
+
+    A Workload describes the groups of pods of one application to the scheduler.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[WorkloadSpec] = Part("spec", WorkloadSpec, WorkloadSpec)

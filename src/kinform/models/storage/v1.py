@@ -41,16 +41,22 @@ __all__ = [
 
 
 class StorageHealthStatusType(StrEnum):
+    """Values of StorageHealthCondition.status."""
+
     STORAGE_DEGRADED = "StorageDegraded"
     STORAGE_UNREACHABLE = "StorageUnreachable"
 
 
 class VolumeBindingMode(StrEnum):
+    """Values of StorageClass.volume_binding_mode."""
+
     IMMEDIATE = "Immediate"
     WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 class CSIDriverSpec(Model):
+    """The spec of a CSIDriver."""
+
     attach_required: bool | None = None
     pod_info_on_mount: bool | None = None
     volume_lifecycle_modes: list[str] = []
@@ -65,6 +71,8 @@ class CSIDriverSpec(Model):
 
 
 class CSINodeDriver(Model):
+    """Used in CSINodeSpec.drivers."""
+
     name: str = ""
     node_id: str = msgspec.field(default="", name="nodeID")
     topology_keys: list[str] = []
@@ -72,19 +80,27 @@ class CSINodeDriver(Model):
 
 
 class CSINodeSpec(Model):
+    """The spec of a CSINode."""
+
     drivers: list[CSINodeDriver] = []
 
 
 class CSINodeStatus(Model):
+    """The status of a CSINode."""
+
     storage_health: list[StorageHealth] = []
 
 
 class StorageHealth(Model):
+    """Used in CSINodeStatus.storage_health."""
+
     name: str = ""
     health_conditions: list[StorageHealthCondition] = []
 
 
 class StorageHealthCondition(Model):
+    """Used in StorageHealth.health_conditions."""
+
     status: str = ""
     reason: str = ""
     message: str = ""
@@ -94,22 +110,30 @@ class StorageHealthCondition(Model):
 
 
 class TokenRequest(Model):
+    """Used in CSIDriverSpec.token_requests."""
+
     audience: str = ""
     expiration_seconds: int | None = None
 
 
 class VolumeAttachmentSource(Model):
+    """Used in VolumeAttachmentSpec.source."""
+
     persistent_volume_name: str | None = None
     inline_volume_spec: core_v1.PersistentVolumeSpec | None = None
 
 
 class VolumeAttachmentSpec(Model):
+    """The spec of a VolumeAttachment."""
+
     attacher: str = ""
     source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
     node_name: str = ""
 
 
 class VolumeAttachmentStatus(Model):
+    """The status of a VolumeAttachment."""
+
     attached: bool = False
     attachment_metadata: dict[str, str] = {}
     attach_error: VolumeError | None = None
@@ -117,12 +141,16 @@ class VolumeAttachmentStatus(Model):
 
 
 class VolumeError(Model):
+    """Used in VolumeAttachmentStatus.attach_error and VolumeAttachmentStatus.detach_error."""
+
     time: datetime | None = None
     message: str = ""
     error_code: int | None = None
 
 
 class VolumeNodeResources(Model):
+    """Used in CSINodeDriver.allocatable."""
+
     count: int | None = None
 
 
@@ -134,6 +162,11 @@ class CSIDriver(
     plural="csidrivers",
     namespaced=False,
 ):
+    """CSIDriver (storage.k8s.io/v1).
+
+    A CSIDriver describes what a storage driver is capable of.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CSIDriverSpec] = Part("spec", CSIDriverSpec, CSIDriverSpec)
@@ -155,6 +188,11 @@ class CSINode(
     plural="csinodes",
     namespaced=False,
 ):
+    """CSINode (storage.k8s.io/v1).
+
+    A CSINode lists the storage drivers installed on a node.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[CSINodeSpec] = Part("spec", CSINodeSpec, CSINodeSpec)
@@ -178,6 +216,11 @@ class CSIStorageCapacity(
     plural="csistoragecapacities",
     namespaced=True,
 ):
+    """CSIStorageCapacity (storage.k8s.io/v1).
+
+    A CSIStorageCapacity reports the free storage of a class in one place.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     node_topology: Part[meta_v1.LabelSelector | None] = Part("nodeTopology", meta_v1.LabelSelector)
@@ -211,6 +254,11 @@ class StorageClass(
     plural="storageclasses",
     namespaced=False,
 ):
+    """StorageClass (storage.k8s.io/v1).
+
+    A StorageClass describes how volumes of one sort are created.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     provisioner: Part[str] = Part("provisioner", str, "")
@@ -255,6 +303,11 @@ class VolumeAttachment(
     plural="volumeattachments",
     namespaced=False,
 ):
+    """VolumeAttachment (storage.k8s.io/v1).
+
+    A VolumeAttachment asks for a volume to be attached to a node.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[VolumeAttachmentSpec] = Part("spec", VolumeAttachmentSpec, VolumeAttachmentSpec)
@@ -280,6 +333,11 @@ class VolumeAttributesClass(
     plural="volumeattributesclasses",
     namespaced=False,
 ):
+    """VolumeAttributesClass (storage.k8s.io/v1).
+
+    A VolumeAttributesClass names settings of volumes that can be changed later.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     driver_name: Part[str] = Part("driverName", str, "")

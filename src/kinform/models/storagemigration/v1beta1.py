@@ -20,10 +20,14 @@ __all__ = [
 
 
 class StorageVersionMigrationSpec(Model):
+    """The spec of a StorageVersionMigration."""
+
     resource: meta_v1.GroupResource = msgspec.field(default_factory=meta_v1.GroupResource)
 
 
 class StorageVersionMigrationStatus(Model):
+    """The status of a StorageVersionMigration."""
+
     conditions: list[meta_v1.Condition] = []
     resource_version: str = ""
 
@@ -36,6 +40,11 @@ class StorageVersionMigration(
     plural="storageversionmigrations",
     namespaced=False,
 ):
+    """StorageVersionMigration (storagemigration.k8s.io/v1beta1).
+
+    A StorageVersionMigration rewrites all stored objects of a resource in its current version.
+    """
+
     __slots__ = ()
     metadata: Part[meta_v1.ObjectMeta] = Part("metadata", meta_v1.ObjectMeta, meta_v1.ObjectMeta)
     spec: Part[StorageVersionMigrationSpec] = Part(

@@ -27,7 +27,7 @@ from kinform.informers import (
     SharedIndexInformer,
 )
 from kinform.informers._informer_key import as_gvr
-from kinform.informers.typed._generated_groups import Groups
+from kinform.informers.typed import Groups, accessor
 from kinform.models import known_resources, model_for, register
 from kinform.models.core.v1 import ConfigMap, Node, Pod, PodExecOptions
 from kinform.models.meta import v1 as meta_v1
@@ -107,7 +107,7 @@ async def factory(client: Client) -> AsyncIterator[SharedInformerFactory]:
 
 def members(owner: object, of: type | None = None) -> Iterator[tuple[str, Any]]:
     for name, member in vars(of or type(owner)).items():
-        if isinstance(member, property):
+        if isinstance(member, property | accessor):
             yield name, getattr(owner, name)
 
 
