@@ -18,9 +18,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from kinform.testing._generated_resources import VERSION
+    from kinform.testing.resources import KUBERNETES_VERSION
 
     python = f"{'compiled' if IS_COMPILED else 'interpreted'}, Python {platform.python_version()}"
-    kubernetes = VERSION["gitVersion"]
+    kubernetes = KUBERNETES_VERSION["gitVersion"]
     print(f"kinform {__version__} ({python}, serves the API of Kubernetes {kubernetes})")
     return 0

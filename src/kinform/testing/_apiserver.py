@@ -15,24 +15,24 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from kinform.errors import StateError
-from kinform.testing._certificates import ServerCertificates
-from kinform.testing._cluster import Cluster
-from kinform.testing._crds import DefinitionController
-from kinform.testing._frontend import REQUEST_LIMIT, Frontend
-from kinform.testing._in_process_api import InProcessApi
-from kinform.testing._kubeconfig import write_kubeconfig
-from kinform.testing._listening import Listening
-from kinform.testing._namespaces import NamespaceController
-from kinform.testing._recorder import Recorder
-from kinform.testing._request_log import RequestLog
-from kinform.testing._verbs import Verbs, VerbSettings
-from kinform.testing._watch import WatchSettings
+from kinform.testing.builtin_controllers import DefinitionController, NamespaceController
 from kinform.testing.faults import Faults
+from kinform.testing.recording import RequestLog, RequestRecorder
+from kinform.testing.server import (
+    REQUEST_LIMIT,
+    Frontend,
+    InProcessApi,
+    Listener,
+    ServerCertificates,
+    write_kubeconfig,
+)
+from kinform.testing.storage import ClusterState
+from kinform.testing.verbs import VerbHandlers, VerbSettings, WatchSettings
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
-    from kinform.testing._blocking import BlockingApiServer
+    from kinform.testing._blocking_apiserver import BlockingApiServer
     from kinform.transport import ClusterConfig
 
 Json = dict[str, Any]
@@ -76,7 +76,7 @@ class ApiServer(InProcessApi):
         watch_backlog: int = 1000,
         name: str = "embedded",
     ) -> None:
-        super().__init__(Cluster(history=history))
+        super().__init__(ClusterState(history=history))
         self.name = name
         self.faults = Faults()
         self.requests = RequestLog()
@@ -91,17 +91,17 @@ class ApiServer(InProcessApi):
             future_wait=future_wait,
             watch=WatchSettings(bookmark_interval=bookmark_interval, backlog=watch_backlog),
         )
-        verbs = Verbs(self._cluster, settings)
-        recorder = Recorder(self.requests, self.faults)
+        verbs = VerbHandlers(self._cluster, settings)
+        recorder = RequestRecorder(self.requests, self.faults)
         self._frontend = Frontend(self._cluster, verbs, recorder, tokens)
         self._server: web.Server
-        self._listening: Listening | None = None
+        self._listening: Listener | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def blocking(cls, **options: Any) -> BlockingApiServer:
         """Return the same server on its own thread: ``with ApiServer.blocking() as api:``."""
-        from kinform.testing._blocking import BlockingApiServer
+        from kinform.testing._blocking_apiserver import BlockingApiServer
 
         return BlockingApiServer(**options)
 
@@ -139,7 +139,7 @@ class ApiServer(InProcessApi):
         )
         context = self._certificates.context if self._certificates else None
         try:
-            listening = Listening(server, host=_HOST, port=self._port, context=context)
+            listening = Listener(server, host=_HOST, port=self._port, context=context)
         except OSError as error:
             raise StateError(
                 f"API server {self.name!r} cannot listen on port {self._port}: {error.strerror}; "

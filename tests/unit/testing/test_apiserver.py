@@ -15,7 +15,8 @@ from urllib.parse import SplitResult, urlsplit
 import pytest
 
 from kinform.errors import StateError
-from kinform.testing import ApiServer, _listening
+from kinform.testing import ApiServer
+from kinform.testing.server import _listener
 from tests.support import raw_http
 from tests.support.waiting import wait_until
 
@@ -266,7 +267,7 @@ async def test_the_root_tells_the_paths(kinform_api: ApiServer) -> None:
 async def test_who_comes_when_descriptors_have_run_out_waits_until_there_are_some(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_listening, "_PAUSE", 0.05)
+    monkeypatch.setattr(_listener, "_PAUSE", 0.05)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with ApiServer() as api:
         address = urlsplit(api.url)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from kinform.testing.cluster_life._bodies import Body, node_ready_condition
 from kinform.testing.cluster_life._kubelet import Kubelet, Stage
-from kinform.testing.cluster_life._world import DEPLOYMENTS, NODES, PODS, World, has_condition
+from kinform.testing.cluster_life._manifests import Body, node_ready_condition
+from kinform.testing.cluster_life._simulation import (
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    Simulation,
+    has_condition,
+)
 
 # Simulated seconds until the first incident, and the range between later ones.
 _CRASH = (2.0, (3.0, 7.0))
@@ -18,7 +24,7 @@ _REPLICAS = (1, 7)
 class Chaos:
     """Unplanned incidents. Each type has its own interval."""
 
-    def __init__(self, world: World, kubelet: Kubelet) -> None:
+    def __init__(self, world: Simulation, kubelet: Kubelet) -> None:
         self._world = world
         self._kubelet = kubelet
         self._kinds = (

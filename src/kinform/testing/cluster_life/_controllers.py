@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kinform.testing.cluster_life._bodies import (
+from kinform.testing.cluster_life._manifests import (
     Body,
     hash_of,
     owner_reference,
 )
 from kinform.testing.cluster_life._pods import pod_body
-from kinform.testing.cluster_life._world import (
+from kinform.testing.cluster_life._simulation import (
     DEPLOYMENTS,
     PODS,
     REPLICA_SETS,
-    World,
+    Simulation,
     has_condition,
     is_going,
     owner_uid,
@@ -28,7 +28,7 @@ _SETS_KEPT = 2
 class Controllers:
     """The deployment and replica set controllers, and the garbage collector."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Simulation) -> None:
         self._world = world
 
     def step(self) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 from collections import Counter
 
-from kinform.testing.cluster_life._bodies import Body
+from kinform.testing.cluster_life._manifests import Body
 from kinform.testing.cluster_life._pods import pending_status, running_status
-from kinform.testing.cluster_life._world import (
+from kinform.testing.cluster_life._simulation import (
     NODES,
     PODS,
-    World,
+    Simulation,
     has_condition,
     is_going,
 )
@@ -53,7 +53,7 @@ _EVICTED_AFTER = 3.0
 class Kubelet:
     """Moves each pod to its next stage when it is due."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Simulation) -> None:
         self._world = world
         self._due: dict[tuple[str, Stage], float] = {}
         self._unreachable_since: dict[str, float] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kinform.errors import ConfigError
-from kinform.testing.cluster_life._bodies import Body, owner_reference
+from kinform.testing.cluster_life._manifests import Body, owner_reference
 
 _EPOCH = "2026-01-01T00:00:00Z"
 # Placeholders have the length of their values, so that every pod has the requested size.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kinform.testing._encodings import Encodings
-from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
+from kinform.testing.formats import Encodings
+from kinform.testing.interception import Call, FrameFilter, ListResponse, Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Hooks:
     before: Callable[[Call, Sink], Awaitable[bool]] | None = None
     sink: Callable[[Sink], Sink] | None = None
     frames: FrameFilter | None = None
-    listing: Callable[[ListAnswer], ListAnswer] | None = None
+    listing: Callable[[ListResponse], ListResponse] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +47,6 @@ class Fault:
     verbs: frozenset[str] = frozenset()
     answers: bool = False
     applies_to: Callable[[Call], bool] = lambda call: True
-
-
-class SinkAround:
-    """A sink that passes everything on; faults override what they change."""
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-
-    async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        await self._sink.start(status, headers)
-
-    async def write(self, data: bytes) -> None:
-        await self._sink.write(data)
-
-    async def finish(self) -> None:
-        await self._sink.finish()
-
-    def abort(self) -> None:
-        self._sink.abort()
-
-    def cut(self) -> None:
-        self._sink.cut()
-
-    def reset(self) -> None:
-        self._sink.reset()
 
 
 ENCODINGS = Encodings()

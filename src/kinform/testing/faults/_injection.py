@@ -8,9 +8,15 @@ from typing import Self
 
 from kinform.api import GVR
 from kinform.errors import ConfigError
-from kinform.testing._calls import CallFilter
-from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink, WatchFrame
 from kinform.testing.faults._fault import Fault, Hooks
+from kinform.testing.interception import (
+    Call,
+    CallFilter,
+    FrameFilter,
+    ListResponse,
+    Sink,
+    WatchFrame,
+)
 
 
 class Injection:
@@ -68,7 +74,7 @@ class Injection:
         return hooks
 
 
-class FaultyExchange:
+class FaultInterception:
     """One request and the faults that affect it. The first injected is closest to the server."""
 
     def __init__(self, call: Call, faults: Sequence[str], hooks: Sequence[Hooks]) -> None:
@@ -108,7 +114,7 @@ class FaultyExchange:
 
         return through_all
 
-    def listing(self, answer: ListAnswer) -> ListAnswer:
+    def listing(self, answer: ListResponse) -> ListResponse:
         for hook in self._hooks:
             if hook.listing is not None:
                 answer = hook.listing(answer)
@@ -184,10 +190,10 @@ class Faults:
         """The injections that can still affect requests."""
         return tuple(injection for injection in self._injections if injection.active)
 
-    def begin(self, call: Call) -> FaultyExchange:
+    def begin(self, call: Call) -> FaultInterception:
         """Start an exchange with all matching faults, but only the first that responds."""
         if not self._injections:
-            return FaultyExchange(call, (), ())
+            return FaultInterception(call, (), ())
         names: list[str] = []
         hooks: list[Hooks] = []
         answered = False
@@ -197,4 +203,4 @@ class Faults:
             hooks.append(injection.hit(call))
             names.append(injection.fault.name)
             answered = answered or injection.fault.answers
-        return FaultyExchange(call, names, hooks)
+        return FaultInterception(call, names, hooks)
