@@ -10,9 +10,9 @@ from kinform._native import IS_COMPILED
 from kinform._version import __version__
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     parser = commands.add_parser(
-        "version", help="say which kinform this is", description="Say which kinform this is."
+        "version", help="print the version", description="Print the version of kinform."
     )
     parser.set_defaults(run=run)
 

@@ -8,14 +8,16 @@ import argparse
 def port(text: str) -> int:
     number = _integer(text)
     if not 0 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is no port; ports go from 0 (any) to 65535")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a port; ports range from 0 (any free port) to 65535"
+        )
     return number
 
 
 def count(text: str) -> int:
     number = _integer(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is too few; give at least 1")
+        raise argparse.ArgumentTypeError(f"{text} is too few; the minimum is 1")
     return number
 
 
@@ -25,13 +27,13 @@ def seconds(text: str) -> float:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} must be a number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return number
 
 
 def token(text: str) -> str:
     if not text or not text.isascii() or any(c.isspace() or not c.isprintable() for c in text):
-        raise argparse.ArgumentTypeError("a token is printable ASCII without spaces")
+        raise argparse.ArgumentTypeError("a token must be printable ASCII without spaces")
     return text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kinform.cli._demo_cluster import DEPLOYMENTS, NODES, PODS, Mood, Picture
+from kinform.cli.demo._picture import DEPLOYMENTS, NODES, PODS, Health, Picture
 from kinform.objects import Unstructured
 
 
@@ -52,9 +52,9 @@ def _node(*, ready: bool) -> Unstructured:
     )
 
 
-def _told(picture: Picture, gvr: Any, event: str, obj: Unstructured) -> tuple[str, Mood] | None:
+def _told(picture: Picture, gvr: Any, event: str, obj: Unstructured) -> tuple[str, Health] | None:
     news = picture.apply(gvr, obj, gone=event == "DELETED")
-    return None if news is None else (f"{news.subject} {news.text}", news.mood)
+    return None if news is None else (f"{news.subject} {news.text}", news.health)
 
 
 def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
@@ -71,13 +71,13 @@ def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
     ]
 
     assert told == [
-        ("pod shop/web-1 was created", Mood.WAITING),
-        ("pod shop/web-1 goes to node-1", Mood.WAITING),
-        ("pod shop/web-1 is running", Mood.GOOD),
-        ("pod shop/web-1 crashed, restart 2", Mood.BAD),
-        ("pod shop/web-1 is running, not ready", Mood.BAD),
-        ("pod shop/web-1 is terminating", Mood.LEAVING),
-        ("pod shop/web-1 is gone", Mood.LEAVING),
+        ("pod shop/web-1 was created", Health.WAITING),
+        ("pod shop/web-1 was scheduled to node-1", Health.WAITING),
+        ("pod shop/web-1 is running", Health.GOOD),
+        ("pod shop/web-1 crashed (restart 2)", Health.BAD),
+        ("pod shop/web-1 is running, not ready", Health.BAD),
+        ("pod shop/web-1 is terminating", Health.LEAVING),
+        ("pod shop/web-1 was deleted", Health.LEAVING),
     ]
     assert picture.pods == {}
     assert picture.changes == 7
@@ -86,13 +86,15 @@ def test_the_life_of_a_pod_is_told_stage_by_stage() -> None:
 @pytest.mark.parametrize(
     ("new", "told"),
     [
-        (_deployment(tag="1.1"), ("deployment shop/web rolls from 1.0 to 1.1", Mood.WAITING)),
-        (_deployment(wanted=5), ("deployment shop/web scales from 3 to 5", Mood.WAITING)),
+        (_deployment(tag="1.1"), ("deployment shop/web rolls out 1.1 (was 1.0)", Health.WAITING)),
+        (_deployment(wanted=5), ("deployment shop/web scales from 3 to 5", Health.WAITING)),
         (_deployment(ready=2), None),
     ],
     ids=["rolled", "scaled", "less ready"],
 )
-def test_a_deployment_tells_what_changed(new: Unstructured, told: tuple[str, Mood] | None) -> None:
+def test_a_deployment_tells_what_changed(
+    new: Unstructured, told: tuple[str, Health] | None
+) -> None:
     picture = Picture()
     picture.put(DEPLOYMENTS, _deployment())
 
@@ -105,7 +107,7 @@ def test_a_deployment_tells_when_it_is_complete_again() -> None:
 
     told = _told(picture, DEPLOYMENTS, "UPDATED", _deployment(ready=3))
 
-    assert told == ("deployment shop/web is complete, 3 of 3", Mood.GOOD)
+    assert told == ("deployment shop/web is available (3 of 3 ready)", Health.GOOD)
 
 
 def test_a_node_tells_when_it_goes_silent_and_when_it_is_back() -> None:
@@ -120,11 +122,11 @@ def test_a_node_tells_when_it_goes_silent_and_when_it_is_back() -> None:
     ]
 
     assert told == [
-        ("node node-1 joined", Mood.GOOD),
+        ("node node-1 joined", Health.GOOD),
         None,
-        ("node node-1 stopped answering", Mood.BAD),
-        ("node node-1 is back", Mood.GOOD),
-        ("node node-1 is gone", Mood.LEAVING),
+        ("node node-1 stopped reporting", Health.BAD),
+        ("node node-1 is ready again", Health.GOOD),
+        ("node node-1 was deleted", Health.LEAVING),
     ]
 
 

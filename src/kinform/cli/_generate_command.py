@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinform.cli._running import run_async
+from kinform.cli._async_runner import run_async
 
 if TYPE_CHECKING:
     from kinform.generate import CustomKind
 
 _DESCRIPTION = """\
-Write a Python package for kinds of your own: typed models for the client, and typed informers
-for the factory. From CustomResourceDefinitions in files, or from what a cluster serves.
+Generate a Python package for custom kinds: typed models for the client, and typed informers for
+the factory. The schemas come from CustomResourceDefinitions in files, or from a cluster.
 """
 _EXAMPLES = """\
 examples:
@@ -23,15 +23,15 @@ examples:
   kinform generate --crd config/crd/bases --crd more.yaml --out mypkg/
   kinform generate --from-cluster stable.example.com/v1 --out mypkg/
 
-One call writes the whole package: name everything that is to be in it. Files that it wrote
-before are replaced, and removed if nothing is in them any more; others are never touched.
+Each run generates the whole package, so name all its sources at once. Files of an earlier run are
+replaced, or removed if they are no longer needed; other files are not changed.
 """
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "generate",
-        help="write typed models for kinds of your own",
+        help="generate typed models for custom kinds",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -48,18 +48,20 @@ def add_to(commands: Any) -> None:
         "--from-cluster",
         action="append",
         metavar="GROUP/VERSION",
-        help="what the cluster serves there; repeatable",
+        help="all kinds that the cluster serves in this group-version; repeatable",
     )
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="FOLDER", help="the package to write"
+        "--out", type=Path, required=True, metavar="FOLDER", help="the folder of the package"
     )
     parser.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="PATH",
-        help="for --from-cluster (default: in a pod its own account, else as kubectl has it)",
+        help="for --from-cluster (default: the service account in a pod, otherwise as for kubectl)",
     )
-    parser.add_argument("--context", metavar="NAME", help="which context of it (default: current)")
+    parser.add_argument(
+        "--context", metavar="NAME", help="the context in the kubeconfig (default: the current one)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -68,11 +70,14 @@ def run(arguments: argparse.Namespace) -> int:
     from kinform.generate import read_files, refuse_built_in, render_package, write_files
 
     if arguments.crd and (arguments.kubeconfig or arguments.context):
-        print("kinform: --kubeconfig and --context go with --from-cluster", file=sys.stderr)
+        print("kinform: --kubeconfig and --context require --from-cluster", file=sys.stderr)
         return 2
     name = arguments.out.resolve().name
     if not name.isidentifier() or keyword.iskeyword(name):
-        print(f"kinform: no program can import {name!r}; give --out another name", file=sys.stderr)
+        print(
+            f"kinform: {name!r} is not a name that Python can import; choose another --out",
+            file=sys.stderr,
+        )
         return 2
     kinds: list[CustomKind] = []
     if arguments.crd:
@@ -85,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = ", ".join(str(kind) for kind in kinds)
     print(f"{arguments.out}: {len(files)} files for {names}")
     if removed:
-        print(f"{arguments.out}: removed, as written before and not now: {', '.join(removed)}")
+        print(f"{arguments.out}: removed files of an earlier run: {', '.join(removed)}")
     return 0
 
 

@@ -9,57 +9,60 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinform.cli import _arguments
-from kinform.cli._running import run_async, until_stopped
+from kinform.cli import _argument_types
+from kinform.cli._async_runner import run_async, until_stopped
 
 if TYPE_CHECKING:
     from kinform.testing import ApiServer
 
 _DESCRIPTION = """\
-Start an API server on this machine: real HTTP, the resources of a current Kubernetes, lists,
-watches, CRDs, and nothing else to install. It holds everything in memory and forgets it when
-it stops. For kubectl, for scripts, and for trying out what you build on kinform.
+Start an API server on this machine, for kubectl, scripts and tests. It serves the resources of
+a current Kubernetes over HTTP, with lists, watches and CRDs, and needs no other software.
+All objects are in memory and are lost when the server stops.
 """
 _EXAMPLES = """\
 examples:
   kinform serve                             an empty cluster on a free port
-  kinform serve --living                    nodes, deployments, and pods that come and go
-  kinform serve --tls --token secret        HTTPS, and only who knows the token gets in
+  kinform serve --living                    a small simulated cluster: nodes, deployments, pods
+  kinform serve --tls --token secret        HTTPS; clients must send the token
   kinform serve --load 10000                ten thousand pods of 13 kB in the namespace "load"
   kinform serve --kubeconfig ./kubeconfig   write the kubeconfig there
 """
 _LOAD_NAMESPACE = "load"
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
-        help="start an API server of your own",
+        help="start a local API server",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--port", type=_arguments.port, default=0, help="where to listen (default: a free port)"
+        "--port",
+        type=_argument_types.port,
+        default=0,
+        help="the port to listen on (default: a free one)",
     )
-    parser.add_argument("--tls", action="store_true", help="HTTPS, with a certificate made for it")
+    parser.add_argument("--tls", action="store_true", help="serve HTTPS with a new certificate")
     parser.add_argument(
-        "--token", type=_arguments.token, help="ask for this bearer token (default: ask nobody)"
+        "--token", type=_argument_types.token, help="require this bearer token (default: none)"
     )
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="PATH", help="where to write the kubeconfig"
+        "--kubeconfig", type=Path, metavar="PATH", help="write the kubeconfig to this file"
     )
     parser.add_argument(
         "--history",
-        type=_arguments.count,
+        type=_argument_types.count,
         default=10_000,
         metavar="N",
-        help="how many changes a watch can go back (default: 10000)",
+        help="the number of changes kept per resource, for watches to resume (default: 10000)",
     )
     parser.add_argument(
-        "--load", type=_arguments.count, metavar="N", help="start with N pods of 13 kB"
+        "--load", type=_argument_types.count, metavar="N", help="start with N pods of 13 kB"
     )
-    parser.add_argument("--living", action="store_true", help="let a little cluster live on it")
+    parser.add_argument("--living", action="store_true", help="simulate a small cluster")
     parser.set_defaults(run=run)
 
 
@@ -82,7 +85,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
         if arguments.load:
             _load(api, arguments.load)
         if arguments.living:
-            _bring_to_life(api, await stack.enter_async_context(asyncio.TaskGroup()), stack)
+            _simulate_cluster(api, await stack.enter_async_context(asyncio.TaskGroup()), stack)
         print(_greeting(api, kubeconfig, arguments), flush=True)
         await until_stopped()
     print("kinform: stopped", flush=True)
@@ -100,7 +103,7 @@ def _load(api: ApiServer, pods: int) -> None:
     api.load(realistic_pod_json(index, namespace=_LOAD_NAMESPACE) for index in range(pods))
 
 
-def _bring_to_life(api: ApiServer, group: asyncio.TaskGroup, stack: AsyncExitStack) -> None:
+def _simulate_cluster(api: ApiServer, group: asyncio.TaskGroup, stack: AsyncExitStack) -> None:
     from kinform.testing.cluster_life import ClusterLife
 
     life = ClusterLife(api)
@@ -111,13 +114,13 @@ def _bring_to_life(api: ApiServer, group: asyncio.TaskGroup, stack: AsyncExitSta
 
 
 def _greeting(api: ApiServer, kubeconfig: Path, arguments: argparse.Namespace) -> str:
-    entry = "bearer token" if arguments.token else "open to all on this machine"
+    access = "bearer token required" if arguments.token else "no authentication"
     lines = [
-        f"kinform: serving the Kubernetes API on {api.url} ({entry})",
+        f"kinform: serving the Kubernetes API on {api.url} ({access})",
         "",
         f"  export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}",
         "  kubectl get pods --all-namespaces --watch",
         "",
-        "Ctrl-C stops it; what it holds is then gone.",
+        "Press Ctrl-C to stop the server and discard its objects.",
     ]
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from kinform.api import GVR
-from kinform.cli._demo_cluster import DEPLOYMENTS, NODES, PODS, News, Picture
+from kinform.cli.demo._picture import DEPLOYMENTS, NODES, PODS, News, Picture
 from kinform.client import Client
 from kinform.informers import DeletedObject, DynamicSharedInformerFactory
 from kinform.objects import Unstructured

@@ -1,4 +1,4 @@
-"""``kinform demo``: a simulated cluster on the embedded server, followed by informers."""
+"""Parses the options of ``kinform demo`` and runs it."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from kinform.cli import _arguments
-from kinform.cli._running import run_async, until_stopped
+from kinform.cli import _argument_types
+from kinform.cli._async_runner import run_async, until_stopped
 
 if TYPE_CHECKING:
-    from kinform.cli._demo_cluster import Picture
+    from kinform.cli.demo._picture import Picture
 
 _DESCRIPTION = """\
-Watch a little cluster live: deployments roll out and scale, pods come, crash and go, a node
-stops answering. It runs on an API server inside this process, and everything you see came
-through kinform's informers over HTTP. Nothing is installed and nothing is left behind.
+Show a small simulated cluster: deployments roll out and scale, pods start, crash and terminate,
+a node stops reporting. The cluster runs on an API server in this process, and everything on the
+screen was received by kinform's informers over HTTP. The demo installs nothing and leaves
+nothing behind.
 """
 _SECONDS_UNATTENDED = 20.0
 
 
-def add_to(commands: Any) -> None:
+def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
-        help="watch a little cluster live",
+        help="show a small simulated cluster",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--seconds",
-        type=_arguments.seconds,
+        type=_argument_types.seconds,
         metavar="N",
-        help="end after N seconds (default: on Ctrl-C; after 20 where there is no terminal)",
+        help="stop after N seconds (default: on Ctrl-C, or after 20 without a terminal)",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
-        "--plain", action="store_true", help="a line per event (default where there is no terminal)"
+        "--plain", action="store_true", help="print one line per event (default without a terminal)"
     )
-    form.add_argument("--once", action="store_true", help="draw the cluster once, and end")
+    form.add_argument("--once", action="store_true", help="draw the cluster once and exit")
     parser.add_argument(
-        "--seed", type=int, help="the same seed tells the same story (default: a new one)"
+        "--seed", type=int, help="the seed of the simulation, to repeat a run (default: random)"
     )
     parser.set_defaults(run=run)
 
@@ -56,9 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _demo(arguments: argparse.Namespace) -> None:
     # Imported here to keep `kinform --help` fast.
-    from kinform.cli._demo_cluster import News, Picture
-    from kinform.cli._demo_follow import Follower
-    from kinform.cli._demo_show import Painter, draw_once, tell_all
+    from kinform.cli.demo._follower import Follower
+    from kinform.cli.demo._picture import News, Picture
+    from kinform.cli.demo._terminal import Painter, draw_once, print_news
     from kinform.client import Client
     from kinform.testing import ApiServer
     from kinform.testing.cluster_life import ClusterLife
@@ -82,28 +83,28 @@ async def _demo(arguments: argparse.Namespace) -> None:
             show: Callable[[], Coroutine[Any, Any, None]] = painter.run
         else:
             print(
-                f"A cluster lives on {api.url}; each line is a change that a handler was told.",
+                f"A simulated cluster runs on {api.url}; each line is a change that a handler "
+                "received.",
                 flush=True,
             )
             # Not printed in the handler, because a closed pipe would be reported as its failure.
             news: asyncio.Queue[News] = asyncio.Queue()
             follower.on_news = news.put_nowait
-            show = functools.partial(tell_all, news)
+            show = functools.partial(print_news, news)
         await stack.enter_async_context(follower)
-        works = [life.run, show]
         group = await stack.enter_async_context(asyncio.TaskGroup())
-        tasks = [group.create_task(work()) for work in works]
+        tasks = [group.create_task(work()) for work in (life.run, show)]
         unattended = None if screen else _SECONDS_UNATTENDED
         await until_stopped(arguments.seconds or unattended)
         for task in tasks:
             task.cancel()
-    print(_closing(picture), flush=True)
+    print(_summary(picture), flush=True)
 
 
-def _closing(picture: Picture) -> str:
+def _summary(picture: Picture) -> str:
     return (
-        f"{picture.changes} changes came through 3 informers over HTTP, "
+        f"{picture.changes} changes received by 3 informers over HTTP, "
         f"up to resource version {picture.resource_version}.\n"
-        "Next:  kinform serve --living    the same cluster, yours to touch with kubectl\n"
+        "Next:  kinform serve --living    the same cluster, for use with kubectl\n"
         "       kinform serve --help      an API server for your tests"
     )

@@ -16,7 +16,7 @@ PODS = GVR("", "v1", "pods")
 DEPLOYMENTS = GVR("apps", "v1", "deployments")
 
 
-class Mood(enum.Enum):
+class Health(enum.Enum):
     """The health of an object; the screen shows each as a colour."""
 
     GOOD = enum.auto()
@@ -29,30 +29,30 @@ class Mood(enum.Enum):
 class News:
     """One change, described for human readers."""
 
-    mood: Mood
+    health: Health
     subject: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pod:
+class PodState:
     key: str
     node: str
-    mood: Mood
+    health: Health
     state: str
     restarts: int
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class DeploymentState:
     key: str
     image_tag: str
-    wanted: int
+    desired: int
     ready: int
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeState:
     name: str
     ready: bool
 
@@ -61,9 +61,9 @@ class Node:
 class Picture:
     """The state of the cluster as received from the informers."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
-    deployments: dict[str, Deployment] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)
+    nodes: dict[str, NodeState] = field(default_factory=dict)
+    deployments: dict[str, DeploymentState] = field(default_factory=dict)
+    pods: dict[str, PodState] = field(default_factory=dict)
     news: deque[News] = field(default_factory=lambda: deque(maxlen=200))
     changes: int = 0
     bytes_received: int = 0
@@ -107,33 +107,37 @@ class Picture:
         old = self.pods.get(obj.key)
         if gone:
             self.pods.pop(obj.key, None)
-            return News(Mood.LEAVING, f"pod {obj.key}", "is gone")
+            return News(Health.LEAVING, f"pod {obj.key}", "was deleted")
         new = self.pods[obj.key] = read_pod(obj)
         if old is None:
-            return News(Mood.WAITING, f"pod {obj.key}", "was created")
+            return News(Health.WAITING, f"pod {obj.key}", "was created")
         if new.node and not old.node:
-            return News(Mood.WAITING, f"pod {obj.key}", f"goes to {new.node}")
+            return News(Health.WAITING, f"pod {obj.key}", f"was scheduled to {new.node}")
         if new.state == old.state:
             return None
         if new.state == "CrashLoopBackOff":
-            return News(new.mood, f"pod {obj.key}", f"crashed, restart {new.restarts}")
-        return News(new.mood, f"pod {obj.key}", f"is {_SPOKEN.get(new.state, new.state)}")
+            return News(new.health, f"pod {obj.key}", f"crashed (restart {new.restarts})")
+        return News(new.health, f"pod {obj.key}", f"is {_STATE_TEXTS.get(new.state, new.state)}")
 
     def _apply_deployment(self, obj: Unstructured, *, gone: bool) -> News | None:
         old = self.deployments.get(obj.key)
         subject = f"deployment {obj.key}"
         if gone:
             self.deployments.pop(obj.key, None)
-            return News(Mood.LEAVING, subject, "is gone")
+            return News(Health.LEAVING, subject, "was deleted")
         new = self.deployments[obj.key] = read_deployment(obj)
         if old is None:
-            return News(Mood.WAITING, subject, f"wants {new.wanted} pods of {new.image_tag}")
+            return News(
+                Health.WAITING,
+                subject,
+                f"was created with {new.desired} replicas of {new.image_tag}",
+            )
         if new.image_tag != old.image_tag:
-            return News(Mood.WAITING, subject, f"rolls from {old.image_tag} to {new.image_tag}")
-        if new.wanted != old.wanted:
-            return News(Mood.WAITING, subject, f"scales from {old.wanted} to {new.wanted}")
-        if new.ready >= new.wanted > old.ready:
-            return News(Mood.GOOD, subject, f"is complete, {new.ready} of {new.wanted}")
+            return News(Health.WAITING, subject, f"rolls out {new.image_tag} (was {old.image_tag})")
+        if new.desired != old.desired:
+            return News(Health.WAITING, subject, f"scales from {old.desired} to {new.desired}")
+        if new.ready >= new.desired > old.ready:
+            return News(Health.GOOD, subject, f"is available ({new.ready} of {new.desired} ready)")
         return None
 
     def _apply_node(self, obj: Unstructured, *, gone: bool) -> News | None:
@@ -141,16 +145,16 @@ class Picture:
         subject = f"node {obj.name}"
         if gone:
             self.nodes.pop(obj.name, None)
-            return News(Mood.LEAVING, subject, "is gone")
+            return News(Health.LEAVING, subject, "was deleted")
         new = self.nodes[obj.name] = read_node(obj)
         if old is not None and old.ready == new.ready:
             return None
         if new.ready:
-            return News(Mood.GOOD, subject, "joined" if old is None else "is back")
-        return None if old is None else News(Mood.BAD, subject, "stopped answering")
+            return News(Health.GOOD, subject, "joined" if old is None else "is ready again")
+        return None if old is None else News(Health.BAD, subject, "stopped reporting")
 
 
-_SPOKEN = {
+_STATE_TEXTS = {
     "ContainerCreating": "starting",
     "NotReady": "running, not ready",
     "Running": "running",
@@ -158,31 +162,31 @@ _SPOKEN = {
 }
 
 
-def read_pod(pod: Unstructured) -> Pod:
+def read_pod(pod: Unstructured) -> PodState:
     statuses = pod.get_path("status.containerStatuses") or ()
     restarts = max((int(status.get("restartCount", 0)) for status in statuses), default=0)
     node = str(pod.get_path("spec.nodeName") or "")
-    state, mood = _pod_state(pod, node, statuses)
-    return Pod(pod.key, node, mood, state, restarts)
+    state, health = _pod_state(pod, node, statuses)
+    return PodState(pod.key, node, health, state, restarts)
 
 
-def _pod_state(pod: Unstructured, node: str, statuses: Iterable[Any]) -> tuple[str, Mood]:
+def _pod_state(pod: Unstructured, node: str, statuses: Iterable[Any]) -> tuple[str, Health]:
     if pod.deletion_timestamp:
-        return "Terminating", Mood.LEAVING
+        return "Terminating", Health.LEAVING
     for status in statuses:
         waiting = (status.get("state") or {}).get("waiting")
         if waiting:
-            return str(waiting.get("reason", "Waiting")), Mood.BAD
+            return str(waiting.get("reason", "Waiting")), Health.BAD
     if pod.get_path("status.phase") == "Running":
         ready = _condition(pod, "Ready")
-        return ("Running", Mood.GOOD) if ready else ("NotReady", Mood.BAD)
-    return ("ContainerCreating" if node else "Pending"), Mood.WAITING
+        return ("Running", Health.GOOD) if ready else ("NotReady", Health.BAD)
+    return ("ContainerCreating" if node else "Pending"), Health.WAITING
 
 
-def read_deployment(deployment: Unstructured) -> Deployment:
+def read_deployment(deployment: Unstructured) -> DeploymentState:
     containers = deployment.get_path("spec.template.spec.containers") or ()
     image = str(containers[0].get("image", "")) if containers else ""
-    return Deployment(
+    return DeploymentState(
         deployment.key,
         image.rpartition(":")[2],
         int(deployment.get_path("spec.replicas") or 0),
@@ -190,8 +194,8 @@ def read_deployment(deployment: Unstructured) -> Deployment:
     )
 
 
-def read_node(node: Unstructured) -> Node:
-    return Node(node.name, _condition(node, "Ready"))
+def read_node(node: Unstructured) -> NodeState:
+    return NodeState(node.name, _condition(node, "Ready"))
 
 
 def _condition(obj: Unstructured, name: str) -> bool:

@@ -11,30 +11,30 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
-from kinform.cli._demo_cluster import Mood, News, Picture
-from kinform.cli._demo_screen import Frame, draw
+from kinform.cli.demo._picture import Health, News, Picture
+from kinform.cli.demo._screen import ScreenStatus, draw
 
 _PAUSE = 0.1
 _RATE_OVER = 3.0
 # The alternate screen, so that the previous content is restored, with a hidden cursor.
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
-_MARKS = {Mood.GOOD: "+", Mood.WAITING: "~", Mood.BAD: "!", Mood.LEAVING: "-"}
+_MARKS = {Health.GOOD: "+", Health.WAITING: "~", Health.BAD: "!", Health.LEAVING: "-"}
 
 
-async def tell_all(news: asyncio.Queue[News]) -> None:
+async def print_news(news: asyncio.Queue[News]) -> None:
     """Print one line per change, for logs and pipes, until cancelled or the pipe is closed."""
     while True:
-        told = await news.get()
+        item = await news.get()
         when = time.strftime("%H:%M:%S")
-        print(f"{when} {_MARKS[told.mood]} {told.subject} {told.text}", flush=True)
+        print(f"{when} {_MARKS[item.health]} {item.subject} {item.text}", flush=True)
 
 
 def draw_once(picture: Picture, url: str) -> None:
     size = shutil.get_terminal_size()
-    frame = Frame(url, elapsed=0.0, rate=0.0, hint="")
+    status = ScreenStatus(url, elapsed=0.0, rate=0.0, hint="")
     height = max(20, len(picture.deployments) + 10)
-    lines = draw(picture, frame, width=size.columns, height=height, colour=_has_colour())
+    lines = draw(picture, status, width=size.columns, height=height, colour=_has_colour())
     print("\n".join(lines), flush=True)
 
 
@@ -73,9 +73,9 @@ class Painter:
     def _paint(self) -> None:
         size = shutil.get_terminal_size()
         elapsed = time.monotonic() - self._began
-        frame = Frame(self._url, elapsed, rate=self._rate(elapsed), hint="Ctrl-C ends")
+        status = ScreenStatus(self._url, elapsed, rate=self._rate(elapsed), hint="Ctrl-C stops")
         lines = draw(
-            self._picture, frame, width=size.columns, height=size.lines, colour=_has_colour()
+            self._picture, status, width=size.columns, height=size.lines, colour=_has_colour()
         )
         # Overwrites the old picture without clearing it, to avoid flicker.
         painted = "".join(f"\x1b[{row};1H{line}\x1b[K" for row, line in enumerate(lines, start=1))

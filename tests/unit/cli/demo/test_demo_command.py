@@ -19,9 +19,9 @@ def test_without_a_terminal_it_tells_events_line_by_line_and_ends_by_itself() ->
     )
 
     first, *lines = done.stdout.splitlines()
-    assert re.fullmatch(r"A cluster lives on http://127\.0\.0\.1:\d+; .*", first)
+    assert re.fullmatch(r"A simulated cluster runs on http://127\.0\.0\.1:\d+; .*", first)
     assert any(re.fullmatch(r"\d\d:\d\d:\d\d \S pod \S+ is running", line) for line in lines)
-    assert re.search(r"\d+ changes came through 3 informers", done.stdout)
+    assert re.search(r"\d+ changes received by 3 informers", done.stdout)
     assert "kinform serve --living" in lines[-2]
     assert (done.stderr, "\x1b" in done.stdout) == ("", False)
 
@@ -57,7 +57,7 @@ def test_on_a_terminal_it_paints_until_ctrl_c_and_gives_the_terminal_back() -> N
 
     assert painted.startswith(b"\x1b[?1049h")
     closing = painted.rpartition(b"\x1b[?1049l")[2]
-    assert b"changes came through 3 informers" in closing
+    assert b"changes received by 3 informers" in closing
     assert b"Traceback" not in painted
 
 

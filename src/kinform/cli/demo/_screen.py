@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kinform.cli._demo_cluster import Deployment, Mood, News, Node, Picture, Pod
+from kinform.cli.demo._picture import DeploymentState, Health, News, NodeState, Picture, PodState
 
-_COLOURS = {Mood.GOOD: "32", Mood.WAITING: "33", Mood.BAD: "31", Mood.LEAVING: "90"}
-_DOTS = {Mood.GOOD: "●", Mood.WAITING: "◐", Mood.BAD: "✖", Mood.LEAVING: "○"}
+_COLOURS = {Health.GOOD: "32", Health.WAITING: "33", Health.BAD: "31", Health.LEAVING: "90"}
+_DOTS = {Health.GOOD: "●", Health.WAITING: "◐", Health.BAD: "✖", Health.LEAVING: "○"}
 _LEGEND = (
-    (Mood.GOOD, "running"),
-    (Mood.WAITING, "coming"),
-    (Mood.BAD, "trouble"),
-    (Mood.LEAVING, "going"),
+    (Health.GOOD, "ready"),
+    (Health.WAITING, "starting"),
+    (Health.BAD, "failing"),
+    (Health.LEAVING, "stopping"),
 )
 _BAR = 10
 _SMALLEST = (60, 16)
@@ -32,7 +32,7 @@ Line = list[Span]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ScreenStatus:
     """The content of the screen besides the picture."""
 
     url: str
@@ -41,17 +41,19 @@ class Frame:
     hint: str
 
 
-def draw(picture: Picture, frame: Frame, *, width: int, height: int, colour: bool) -> list[str]:
+def draw(
+    picture: Picture, status: ScreenStatus, *, width: int, height: int, colour: bool
+) -> list[str]:
     """Return exactly ``height`` lines of at most ``width``; on a small screen the rest is cut."""
     seen_width, seen_height = width, height
     width, height = max(width, _SMALLEST[0]), max(height, _SMALLEST[1])
     left = _deployments(picture)
     right = _nodes(picture, width=width - _left_width(width) - 1)
     body = _side_by_side(left, right, left_width=_left_width(width))
-    lines = [_header(frame, width), _rule(width), *body[: height - 8], [], [_title(" NEWS")]]
-    room = height - len(lines) - 2
-    lines += _news(picture.news, room)
-    lines += [_rule(width), _footer(picture, frame, width)]
+    lines = [_header(status, width), _rule(width), *body[: height - 8], [], [_title(" EVENTS")]]
+    space = height - len(lines) - 2
+    lines += _news(picture.news, space)
+    lines += [_rule(width), _footer(picture, status, width)]
     return [_render(line, seen_width, colour=colour) for line in lines[:seen_height]]
 
 
@@ -67,21 +69,21 @@ def _rule(width: int) -> Line:
     return [Span("─" * width, "90")]
 
 
-def _header(frame: Frame, width: int) -> Line:
-    right = f"{frame.elapsed:5.1f} s "
-    left = [Span(" kinform ", "1;7"), Span(f" a cluster lives on {frame.url}", "")]
+def _header(status: ScreenStatus, width: int) -> Line:
+    right = f"{status.elapsed:5.1f} s "
+    left = [Span(" kinform ", "1;7"), Span(f" simulated cluster on {status.url}", "")]
     return [*_padded(left, width - len(right)), Span(right, "90")]
 
 
-def _footer(picture: Picture, frame: Frame, width: int) -> Line:
+def _footer(picture: Picture, status: ScreenStatus, width: int) -> Line:
     facts = (
         f" {picture.changes} changes",
-        f"{frame.rate:.0f}/s",
+        f"{status.rate:.0f}/s",
         f"{picture.objects} objects",
         f"{_size(picture.bytes_received)}",
         f"resource version {picture.resource_version}",
     )
-    hint = f"{frame.hint} "
+    hint = f"{status.hint} "
     return [*_padded([Span(" · ".join(facts), "")], width - len(hint)), Span(hint, "90")]
 
 
@@ -96,64 +98,64 @@ def _deployments(picture: Picture) -> list[Line]:
     return lines
 
 
-def _deployment(deployment: Deployment) -> Line:
-    share = min(1.0, deployment.ready / deployment.wanted) if deployment.wanted else 1.0
+def _deployment(deployment: DeploymentState) -> Line:
+    share = min(1.0, deployment.ready / deployment.desired) if deployment.desired else 1.0
     full = round(share * _BAR)
-    complete = deployment.ready >= deployment.wanted
-    style = _COLOURS[Mood.GOOD if complete else Mood.WAITING]
+    complete = deployment.ready >= deployment.desired
+    style = _COLOURS[Health.GOOD if complete else Health.WAITING]
     return [
         Span(f" {_fit(deployment.key, 17)} "),
         Span(f"{_fit(deployment.image_tag, 4)} ", "36"),
         Span("█" * full, style),
         Span("░" * (_BAR - full), "90"),
-        Span(f" {deployment.ready}/{deployment.wanted}", style),
+        Span(f" {deployment.ready}/{deployment.desired}", style),
     ]
 
 
 def _nodes(picture: Picture, *, width: int) -> list[Line]:
-    by_node: defaultdict[str, list[Pod]] = defaultdict(list)
+    by_node: defaultdict[str, list[PodState]] = defaultdict(list)
     for pod in picture.pods.values():
         by_node[pod.node].append(pod)
     lines: list[Line] = [[_title("PODS BY NODE")]]
     for node in sorted(picture.nodes.values(), key=lambda n: n.name):
         lines.append(_node(node, by_node.pop(node.name, []), width=width))
     waiting = [pod for pods in by_node.values() for pod in pods]
-    lines.append([Span(f"{_fit('no node', 9)}", "90"), *_dots(waiting, room=width - 10)])
+    lines.append([Span(f"{_fit('no node', 9)}", "90"), *_dots(waiting, space=width - 10)])
     lines.append([])
     legend: Line = []
-    for mood, meaning in _LEGEND:
-        legend += [Span(_DOTS[mood], _COLOURS[mood]), Span(f" {meaning} ", "90")]
+    for health, meaning in _LEGEND:
+        legend += [Span(_DOTS[health], _COLOURS[health]), Span(f" {meaning} ", "90")]
     lines.append(legend)
     return lines
 
 
-def _node(node: Node, pods: list[Pod], *, width: int) -> Line:
-    style = "" if node.ready else _COLOURS[Mood.BAD]
-    note = [] if node.ready else [Span(" NotReady", _COLOURS[Mood.BAD])]
-    room = width - 10 - sum(len(span.text) for span in note)
-    return [Span(_fit(node.name, 9), style), *_dots(pods, room=room), *note]
+def _node(node: NodeState, pods: list[PodState], *, width: int) -> Line:
+    style = "" if node.ready else _COLOURS[Health.BAD]
+    note = [] if node.ready else [Span(" NotReady", _COLOURS[Health.BAD])]
+    space = width - 10 - sum(len(span.text) for span in note)
+    return [Span(_fit(node.name, 9), style), *_dots(pods, space=space), *note]
 
 
-def _dots(pods: Iterable[Pod], *, room: int) -> Line:
+def _dots(pods: Iterable[PodState], *, space: int) -> Line:
     # Sorted by name, so that the dot of a pod keeps its position.
     ordered = sorted(pods, key=lambda pod: pod.key)
-    shown = ordered[: max(0, room - 4)] if len(ordered) > room else ordered
-    dots = [Span(_DOTS[pod.mood], _COLOURS[pod.mood]) for pod in shown]
+    shown = ordered[: max(0, space - 4)] if len(ordered) > space else ordered
+    dots = [Span(_DOTS[pod.health], _COLOURS[pod.health]) for pod in shown]
     hidden = len(ordered) - len(shown)
     return [*dots, Span(f" +{hidden}", "90")] if hidden else dots
 
 
-def _news(news: Iterable[News], room: int) -> list[Line]:
-    newest = list(news)[-room:] if room > 0 else []
+def _news(news: Iterable[News], space: int) -> list[Line]:
+    newest = list(news)[-space:] if space > 0 else []
     lines: list[Line] = [
         [
-            Span(f" {_DOTS[item.mood]} ", _COLOURS[item.mood]),
+            Span(f" {_DOTS[item.health]} ", _COLOURS[item.health]),
             Span(f"{item.subject} ", ""),
-            Span(item.text, _COLOURS[item.mood]),
+            Span(item.text, _COLOURS[item.health]),
         ]
         for item in newest
     ]
-    return lines + [[] for _ in range(room - len(lines))]
+    return lines + [[] for _ in range(space - len(lines))]
 
 
 def _side_by_side(left: list[Line], right: list[Line], *, left_width: int) -> list[Line]:
