@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _HOST = "127.0.0.1"
-# How long requests in progress may continue after the server was stopped.
-_STOP_PATIENCE = 0.2
+# How long requests in progress may continue after the server is stopped.
+_STOP_TIMEOUT = 0.2
 _HEADER_LIMIT = 64 * 1024
 
 
@@ -84,7 +84,7 @@ class ApiServer(InProcessApi):
         self._certificates = ServerCertificates() if tls else None
         namespaces = NamespaceController(self._cluster)
         DefinitionController(self._cluster)
-        namespaces.create_first_ones()
+        namespaces.create_initial_objects()
         settings = VerbSettings(
             watch_list=watch_list,
             compress=compress,
@@ -126,9 +126,9 @@ class ApiServer(InProcessApi):
             StateError: The server is already running, or the port is in use.
         """
         if self._listening is not None:
-            raise StateError(f"API server {self.name!r} runs already")
+            raise StateError(f"API server {self.name!r} is already running")
         loop = asyncio.get_running_loop()
-        self._cluster.later = lambda work: _soon(loop, work)
+        self._cluster.run_later = lambda work: _call_soon(loop, work)
         server = web.Server(
             self._frontend.handle,
             request_factory=_request_factory(loop),
@@ -143,7 +143,7 @@ class ApiServer(InProcessApi):
         except OSError as error:
             raise StateError(
                 f"API server {self.name!r} cannot listen on port {self._port}: {error.strerror}; "
-                "port=0 finds a free one"
+                "port=0 selects a free port"
             ) from error
         self._server, self._listening, self._port = server, listening, listening.port
 
@@ -158,8 +158,8 @@ class ApiServer(InProcessApi):
         # Watches end cleanly before their connections are closed.
         await asyncio.sleep(0)
         self._server.pre_shutdown()
-        await self._server.shutdown(_STOP_PATIENCE)
-        self._cluster.later = lambda work: work()
+        await self._server.shutdown(_STOP_TIMEOUT)
+        self._cluster.run_later = lambda work: work()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -207,7 +207,7 @@ class ApiServer(InProcessApi):
 
     @property
     def config(self) -> ClusterConfig:
-        """Return the configuration for a client in this process."""
+        """The configuration for a client in this process."""
         from kinform.transport import ClusterConfig, StaticToken
 
         options: dict[str, Any] = {}
@@ -235,7 +235,7 @@ class ApiServer(InProcessApi):
 
     def _check_running(self) -> None:
         if self._listening is None:
-            raise StateError(f"API server {self.name!r} does not run; use it inside async with")
+            raise StateError(f"API server {self.name!r} is not running; use it inside `async with`")
 
     def _private_folder(self) -> Path:
         self._check_running()
@@ -265,7 +265,7 @@ class ApiServer(InProcessApi):
         self._cluster.storage.compact(limit)
 
 
-def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
     loop.call_soon(work)
 
 

@@ -41,13 +41,13 @@ class DefinitionController:
         assert served is not None  # every server has definitions
         self._served: ServedResource = served
         self._terminating: dict[str, str] = {}
-        cluster.prepare(CRDS, self._prepare)
-        cluster.react(CRDS, self._react)
-        cluster.on_removal(self._after_removal)
+        cluster.before_write(CRDS, self._before_write)
+        cluster.after_write(CRDS, self._after_write)
+        cluster.after_removal(self._after_removal)
 
     # Before a write
 
-    def _prepare(self, new: ObjectDocument, old: ObjectDocument | None) -> list[FieldProblem]:
+    def _before_write(self, new: ObjectDocument, old: ObjectDocument | None) -> list[FieldProblem]:
         spec = new.edit("spec")
         names = spec.get("names")
         if not isinstance(names, dict):
@@ -70,7 +70,7 @@ class DefinitionController:
 
     # After a write
 
-    def _react(self, stored: StoredObject, gone: bool) -> None:
+    def _after_write(self, stored: StoredObject, gone: bool) -> None:
         document = stored.document()
         if gone:
             self._terminating.pop(stored.key, None)
@@ -79,7 +79,7 @@ class DefinitionController:
         if document.read("metadata").get("deletionTimestamp"):
             if stored.key not in self._terminating:
                 self._terminating[stored.key] = _collection_name(document)
-                self._cluster.later(lambda: self._empty(stored.key))
+                self._cluster.run_later(lambda: self._delete_contents(stored.key))
             return
         if self._establish(stored, document):
             return  # the write of the status triggers another reaction
@@ -135,11 +135,11 @@ class DefinitionController:
         for kind in {str(served.stored.resource): served.stored for served in resources}.values():
             collection = self._cluster.storage.collection(kind)
             if collection.kind != kind:
-                collection.rekind(kind)
+                collection.change_kind(kind)
 
     # Deletion
 
-    def _empty(self, name: str) -> None:
+    def _delete_contents(self, name: str) -> None:
         """Delete all objects of a kind that is being deleted, respecting finalizers."""
         served = self._served_by(name)
         if served is not None:
@@ -169,8 +169,8 @@ class DefinitionController:
 
     def _served_by(self, name: str) -> ServedResource | None:
         """Return the resource of a definition, in any version."""
-        for served in self._cluster.registry.everything():
-            if served.custom and str(served.named) == name:
+        for served in self._cluster.registry.all_resources():
+            if served.custom and str(served.qualified_name) == name:
                 return served
         return None
 

@@ -12,7 +12,7 @@ from kinform.testing.storage import ClusterState, Collection, ObjectDocument, St
 from kinform.testing.verbs import create_object, delete_object, set_namespace_finalizers
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-_AT_BIRTH = ("default", "kube-node-lease", "kube-public", "kube-system")
+_INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 class NamespaceController:
@@ -24,13 +24,13 @@ class NamespaceController:
         assert served is not None  # every server has namespaces
         self._served: ServedResource = served
         self._emptying: set[str] = set()
-        cluster.prepare("namespaces", self._prepare)
-        cluster.react("namespaces", self._react)
-        cluster.on_removal(self._after_removal)
+        cluster.before_write("namespaces", self._before_write)
+        cluster.after_write("namespaces", self._after_write)
+        cluster.after_removal(self._after_removal)
 
-    def create_first_ones(self) -> None:
+    def create_initial_objects(self) -> None:
         """Create the objects that exist in every cluster."""
-        for name in _AT_BIRTH:
+        for name in _INITIAL_NAMESPACES:
             create_object(
                 self._cluster, self._served, "", {"metadata": {"name": name}}, ParsedWriteOptions()
             )
@@ -38,7 +38,7 @@ class NamespaceController:
         assert services is not None  # every server has services
         create_object(self._cluster, services, "default", _KUBERNETES_SERVICE, ParsedWriteOptions())
 
-    def _prepare(self, new: ObjectDocument, old: ObjectDocument | None) -> list[FieldProblem]:
+    def _before_write(self, new: ObjectDocument, old: ObjectDocument | None) -> list[FieldProblem]:
         metadata = new.metadata
         metadata["labels"] = {**metadata.get("labels", {}), _NAME_LABEL: metadata.get("name", "")}
         if old is not None:
@@ -47,16 +47,16 @@ class NamespaceController:
             new.edit("spec")["finalizers"] = spec.get("finalizers", [])
         return []
 
-    def _react(self, stored: StoredObject, gone: bool) -> None:
+    def _after_write(self, stored: StoredObject, gone: bool) -> None:
         if gone:
             self._emptying.discard(stored.key)
         elif stored.metadata().get("deletionTimestamp") and stored.key not in self._emptying:
             self._emptying.add(stored.key)
-            self._cluster.later(lambda: self._empty(stored.key))
+            self._cluster.run_later(lambda: self._delete_contents(stored.key))
 
-    def _empty(self, namespace: str) -> None:
+    def _delete_contents(self, namespace: str) -> None:
         """Delete all objects of a namespace, respecting finalizers."""
-        for served in list(self._cluster.registry.everything()):
+        for served in list(self._cluster.registry.all_resources()):
             if not served.namespaced or "delete" not in served.verbs:
                 continue
             collection = self._cluster.collection(served)

@@ -12,9 +12,9 @@ from kinform.testing.cluster_life._kubelet import Kubelet
 from kinform.testing.cluster_life._manifests import (
     APPLICATIONS,
     Application,
-    deployment_body,
-    namespace_body,
-    node_body,
+    deployment_manifest,
+    namespace_manifest,
+    node_manifest,
 )
 from kinform.testing.cluster_life._simulation import (
     DEPLOYMENTS,
@@ -55,29 +55,29 @@ class ClusterLife:
         speed: float = 1.0,
     ) -> None:
         if nodes < 1:
-            raise ConfigError(f"nodes={nodes}: a living cluster needs at least one")
+            raise ConfigError(f"nodes={nodes}: a simulated cluster needs at least one node")
         if speed <= 0:
-            raise ConfigError(f"speed={speed}: it must be above 0")
-        self._world = Simulation(server, seed=seed)
+            raise ConfigError(f"speed={speed}: the speed must be above 0")
+        self._simulation = Simulation(server, seed=seed)
         self._nodes = nodes
         self._applications = tuple(applications)
         self._pause = _TICK / speed
-        self._controllers = Controllers(self._world)
-        self._kubelet = Kubelet(self._world)
-        self._whims: Chaos | None = None
+        self._controllers = Controllers(self._simulation)
+        self._kubelet = Kubelet(self._simulation)
+        self._chaos: Chaos | None = None
 
     def populate(self) -> None:
         """Create the nodes, namespaces and deployments; pods follow with the steps."""
-        world = self._world
+        simulation = self._simulation
         for index in range(self._nodes):
-            world.create(node_body(index, now=world.now))
+            simulation.create(node_manifest(index, now=simulation.now))
         for namespace in sorted({app.namespace for app in self._applications}):
-            world.create(namespace_body(namespace))
+            simulation.create(namespace_manifest(namespace))
         for app in self._applications:
-            world.create(deployment_body(app, tag="1.0"))
+            simulation.create(deployment_manifest(app, tag="1.0"))
         # Nodes that already existed were not created above and get their status here.
-        for index, node in enumerate(world.all(NODES)):
-            world.update_status(node, node_body(index, now=world.now)["status"])
+        for index, node in enumerate(simulation.all(NODES)):
+            simulation.update_status(node, node_manifest(index, now=simulation.now)["status"])
 
     def settle(self) -> None:
         """Run, without waiting in real time, until all deployments are available.
@@ -86,22 +86,27 @@ class ClusterLife:
             ConfigError: They do not become available, because another client interferes.
         """
         for _ in range(_SETTLES_WITHIN):
-            if all(has_condition(body, "Available") for body in self._world.all(DEPLOYMENTS)):
+            if all(
+                has_condition(manifest, "Available")
+                for manifest in self._simulation.all(DEPLOYMENTS)
+            ):
                 return
             self.settle_step()
-        raise ConfigError("the cluster did not settle; does something else delete its pods?")
+        raise ConfigError(
+            "the simulated cluster did not settle; does another client delete its pods?"
+        )
 
     def settle_step(self) -> None:
         """Advance by a quarter of a simulated second, without random incidents."""
-        self._world.elapsed += _TICK
+        self._simulation.elapsed += _TICK
         self._controllers.step()
         self._kubelet.step()
 
     def step(self) -> None:
         """Advance by a quarter of a simulated second, with random incidents."""
-        if self._whims is None:
-            self._whims = Chaos(self._world, self._kubelet)
-        self._whims.step()
+        if self._chaos is None:
+            self._chaos = Chaos(self._simulation, self._kubelet)
+        self._chaos.step()
         self.settle_step()
 
     async def run(self) -> None:

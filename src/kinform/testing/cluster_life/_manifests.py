@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-Body = dict[str, Any]
+Manifest = dict[str, Any]
 
 KUBELET = "v1.37.1"
 _ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -35,11 +35,11 @@ APPLICATIONS = (
 )
 
 
-def namespace_body(name: str) -> Body:
+def namespace_manifest(name: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def node_body(index: int, *, now: str) -> Body:
+def node_manifest(index: int, *, now: str) -> Manifest:
     name = f"node-{index + 1}"
     resources = {"cpu": "8", "memory": "32605736Ki", "pods": "110", "ephemeral-storage": "100Gi"}
     return {
@@ -70,7 +70,7 @@ def node_body(index: int, *, now: str) -> Body:
     }
 
 
-def node_ready_condition(*, ready: bool, now: str) -> Body:
+def node_ready_condition(*, ready: bool, now: str) -> Manifest:
     return {
         "type": "Ready",
         "status": "True" if ready else "Unknown",
@@ -83,7 +83,7 @@ def node_ready_condition(*, ready: bool, now: str) -> Body:
     }
 
 
-def deployment_body(app: Application, *, tag: str) -> Body:
+def deployment_manifest(app: Application, *, tag: str) -> Manifest:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -100,12 +100,12 @@ def deployment_body(app: Application, *, tag: str) -> Body:
                 "type": "RollingUpdate",
                 "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
             },
-            "template": template_body(app, tag=tag),
+            "template": template_manifest(app, tag=tag),
         },
     }
 
 
-def template_body(app: Application, *, tag: str) -> Body:
+def template_manifest(app: Application, *, tag: str) -> Manifest:
     return {
         "metadata": {"labels": {"app": app.name, "tier": app.tier}},
         "spec": {
@@ -122,7 +122,7 @@ def template_body(app: Application, *, tag: str) -> Body:
     }
 
 
-def owner_reference(owner: Body) -> Body:
+def owner_reference(owner: Manifest) -> Manifest:
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -137,7 +137,7 @@ def owner_reference(owner: Body) -> Body:
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def hash_of(text: str, *, length: int = 10) -> str:
+def short_hash(text: str, *, length: int = 10) -> str:
     """Return a short name that only depends on the text, in the characters of Kubernetes."""
     number = zlib.crc32(text.encode()) * 2654435761
     letters = []

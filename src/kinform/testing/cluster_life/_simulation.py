@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from kinform.api import GVR
 from kinform.errors import AlreadyExistsError, ConflictError, NotFoundError
-from kinform.testing.cluster_life._manifests import Body
+from kinform.testing.cluster_life._manifests import Manifest
 
 NAMESPACES = GVR("", "v1", "namespaces")
 NODES = GVR("", "v1", "nodes")
@@ -22,11 +22,11 @@ REPLICA_SETS = GVR("apps", "v1", "replicasets")
 class ClusterApi(Protocol):
     """The part of ``ApiServer`` that the simulation uses. ``BlockingApiServer`` has it too."""
 
-    def create(self, obj: Mapping[str, Any]) -> Body: ...
+    def create(self, obj: Mapping[str, Any]) -> Manifest: ...
 
-    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Body: ...
+    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Manifest: ...
 
-    def list(self, gvr: GVR, namespace: str = "") -> list[Body]: ...
+    def list(self, gvr: GVR, namespace: str = "") -> list[Manifest]: ...
 
     def delete(
         self,
@@ -46,53 +46,55 @@ class Simulation:
     """
 
     def __init__(self, api: ClusterApi, *, seed: int) -> None:
-        self._door = api
+        self._api = api
         self.random = random.Random(seed)
         self.elapsed = 0.0
         """Simulated seconds since the start."""
-        self._began = datetime.now(UTC)
+        self._start_time = datetime.now(UTC)
         # Namespaces that have, or had, a deployment, because it may leave pods behind.
-        self._inhabited = {"default"}
+        self._namespaces = {"default"}
 
     @property
     def now(self) -> str:
-        moment = self._began + timedelta(seconds=self.elapsed)
+        moment = self._start_time + timedelta(seconds=self.elapsed)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def all(self, gvr: GVR) -> list[Body]:
+    def all(self, gvr: GVR) -> list[Manifest]:
         """Return all objects of a kind; pods only of ``default`` and namespaces of deployments.
 
         Other clients may have thousands of pods on the same server, which are ignored.
         """
         if gvr != PODS:
-            return self._door.list(gvr)
-        for deployment in self._door.list(DEPLOYMENTS):
-            self._inhabited.add(deployment["metadata"]["namespace"])
-        return [pod for place in sorted(self._inhabited) for pod in self._door.list(PODS, place)]
+            return self._api.list(gvr)
+        for deployment in self._api.list(DEPLOYMENTS):
+            self._namespaces.add(deployment["metadata"]["namespace"])
+        return [
+            pod for namespace in sorted(self._namespaces) for pod in self._api.list(PODS, namespace)
+        ]
 
-    def create(self, body: Body) -> None:
+    def create(self, manifest: Manifest) -> None:
         with suppress(AlreadyExistsError, NotFoundError):
-            self._door.create(body)
+            self._api.create(manifest)
 
-    def update(self, body: Body, *, subresource: str = "") -> None:
+    def update(self, manifest: Manifest, *, subresource: str = "") -> None:
         with suppress(ConflictError, NotFoundError):
-            self._door.update(body, subresource=subresource)
+            self._api.update(manifest, subresource=subresource)
 
-    def bind(self, pod: Body) -> None:
+    def bind(self, pod: Manifest) -> None:
         """Write the node and the status of an unscheduled pod, as two writes like a scheduler."""
         with suppress(ConflictError, NotFoundError):
-            bound = self._door.update(pod)
-            self._door.update({**bound, "status": pod["status"]}, subresource="status")
+            bound = self._api.update(pod)
+            self._api.update({**bound, "status": pod["status"]}, subresource="status")
 
-    def update_status(self, body: Body, status: Body) -> None:
+    def update_status(self, manifest: Manifest, status: Manifest) -> None:
         """Write the status if it changed."""
-        if body.get("status") != status:
-            self.update({**body, "status": status}, subresource="status")
+        if manifest.get("status") != status:
+            self.update({**manifest, "status": status}, subresource="status")
 
-    def delete(self, gvr: GVR, body: Body, *, grace: int | None = None) -> None:
-        metadata = body["metadata"]
+    def delete(self, gvr: GVR, manifest: Manifest, *, grace: int | None = None) -> None:
+        metadata = manifest["metadata"]
         with suppress(ConflictError, NotFoundError):
-            self._door.delete(
+            self._api.delete(
                 gvr,
                 metadata["name"],
                 metadata.get("namespace", ""),
@@ -100,18 +102,18 @@ class Simulation:
             )
 
 
-def owner_uid(body: Body) -> str:
+def owner_uid(manifest: Manifest) -> str:
     """Return the uid of the controller that owns it, or an empty string."""
-    for owner in body["metadata"].get("ownerReferences", ()):
+    for owner in manifest["metadata"].get("ownerReferences", ()):
         if owner.get("controller"):
             return str(owner["uid"])
     return ""
 
 
-def is_going(body: Body) -> bool:
-    return "deletionTimestamp" in body["metadata"]
+def is_being_deleted(manifest: Manifest) -> bool:
+    return "deletionTimestamp" in manifest["metadata"]
 
 
-def has_condition(body: Body, name: str) -> bool:
-    conditions = body.get("status", {}).get("conditions") or ()
+def has_condition(manifest: Manifest, name: str) -> bool:
+    conditions = manifest.get("status", {}).get("conditions") or ()
     return any(c["type"] == name and c["status"] == "True" for c in conditions)

@@ -172,7 +172,7 @@ class _FirstBytes(SinkWrapper):
             self._over = True
             await self._then(self._sink)
             # The server stops writing, as it does when a client disconnects.
-            raise ConnectionResetError("an injected fault ended this answer early")
+            raise ConnectionResetError("an injected fault ended this response early")
 
     async def finish(self) -> None:
         if not self._over:

@@ -33,7 +33,7 @@ Json = dict[str, Any]
 _STATUS = GVK("", "v1", "Status")
 _DELETE_OPTIONS = GVK("", "v1", "DeleteOptions")
 # Size of the cache: an object sent to one watch is usually sent to all others.
-_KEPT = 64 * 1024 * 1024
+_CACHE_BYTES = 64 * 1024 * 1024
 # Announces metadata with a length, but ends before it.
 _BROKEN = b"\x0a\x7f\x0a\x06broken"
 
@@ -41,9 +41,9 @@ _BROKEN = b"\x0a\x7f\x0a\x06broken"
 class MessageCache:
     """Translates JSON to messages, and caches them for repeated requests. One per server."""
 
-    def __init__(self, limit: int = _KEPT) -> None:
-        self._kept: OrderedDict[tuple[bytes, GVK], bytes] = OrderedDict()
-        self._room = limit
+    def __init__(self, limit: int = _CACHE_BYTES) -> None:
+        self._messages: OrderedDict[tuple[bytes, GVK], bytes] = OrderedDict()
+        self._free_bytes = limit
 
     def message(self, json: bytes, gvk: GVK) -> bytes:
         """Return the message for an object of this kind. Invalid JSON gives an invalid message.
@@ -52,26 +52,26 @@ class MessageCache:
             ServerError: A value has the wrong type for its field.
         """
         key = (json, gvk)
-        made = self._kept.get(key)
-        if made is not None:
-            self._kept.move_to_end(key)
-            return made
-        made = _encode(json, gvk)
-        self._kept[key] = made
-        self._room -= len(json) + len(made)
-        while self._room < 0:
-            (old, _), forgotten = self._kept.popitem(last=False)
-            self._room += len(old) + len(forgotten)
-        return made
+        message = self._messages.get(key)
+        if message is not None:
+            self._messages.move_to_end(key)
+            return message
+        message = _encode(json, gvk)
+        self._messages[key] = message
+        self._free_bytes -= len(json) + len(message)
+        while self._free_bytes < 0:
+            (old, _), dropped = self._messages.popitem(last=False)
+            self._free_bytes += len(old) + len(dropped)
+        return message
 
-    def wrapped(self, json: bytes, otherwise: tuple[str, str]) -> bytes:
-        """Return an object in its envelope; ``otherwise`` is the kind if the object has none.
+    def wrapped(self, json: bytes, default: tuple[str, str]) -> bytes:
+        """Return an object in its envelope; ``default`` is the kind if the object has none.
 
         Raises:
             ServerError: A value has the wrong type for its field.
         """
-        said = _type_of(json)
-        api_version, kind = said if said is not None else otherwise
+        found = _read_kind(json)
+        api_version, kind = found if found is not None else default
         gvk = _STATUS if not kind else GVK.of(api_version, kind)
         return wrap(api_version, kind, self.message(json, gvk))
 
@@ -117,7 +117,7 @@ class _Type(msgspec.Struct):
 _TYPE = msgspec.json.Decoder(_Type)
 
 
-def _type_of(json: bytes) -> tuple[str, str] | None:
+def _read_kind(json: bytes) -> tuple[str, str] | None:
     try:
         found = _TYPE.decode(json)
     except msgspec.DecodeError:
@@ -132,14 +132,14 @@ def _encode(json: bytes, gvk: GVK) -> bytes:
         return _BROKEN
     codec = _codec_of(gvk)
     if codec is None:
-        raise api_errors.internal(f"there is no protobuf of {gvk}", reason="InternalError")
+        raise api_errors.internal(f"{gvk} has no protobuf format", reason="InternalError")
     try:
         return codec.encode(tree)
     except EncodeError as error:
         name = (tree.get("metadata") or {}).get("name", "")
         raise api_errors.internal(
-            f"{gvk.kind} {name!r} cannot be sent as protobuf: {error}. A real server would not "
-            "have stored it: store what it would take, or ask for JSON",
+            f"{gvk.kind} {name!r} cannot be sent as protobuf: {error}. A real server would have "
+            "rejected it: store a valid object, or request JSON",
             reason="InternalError",
         ) from error
 
@@ -218,21 +218,21 @@ def decode_body(found: Body, gvk: GVK) -> Json:
     return {"kind": gvk.kind, "apiVersion": gvk.api_version, **tree}
 
 
-def _gvk_of(found: Body, otherwise: GVK) -> GVK:
+def _gvk_of(found: Body, default: GVK) -> GVK:
     try:
-        return GVK.of(found.api_version or otherwise.api_version, found.kind or otherwise.kind)
+        return GVK.of(found.api_version or default.api_version, found.kind or default.kind)
     except InvalidNameError as error:
-        raise DecodeError(f"its envelope does not say its kind: {error}") from error
+        raise DecodeError(f"its envelope does not name its kind: {error}") from error
 
 
 def _unrecognized(expected: str, reason: str, body: bytes) -> Exception:
     return api_errors.bad_request(
         f"the object provided is unrecognized (must be of type {expected}): {reason} "
-        f"({_shown(body)})"
+        f"({_text_of(body)})"
     )
 
 
-def _shown(body: bytes, limit: int = 30) -> str:
+def _text_of(body: bytes, limit: int = 30) -> str:
     if not body:
         return "<empty>"
     return body[:limit].hex() + (" ..." if len(body) > limit else "")

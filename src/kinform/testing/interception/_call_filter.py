@@ -35,7 +35,7 @@ class CallFilter:
 
     def __post_init__(self) -> None:
         if self.verb is not None and self.verb not in VERBS:
-            raise ConfigError(f"there is no verb {self.verb!r}; the verbs are {' '.join(VERBS)}")
+            raise ConfigError(f"{self.verb!r} is not a verb; the verbs are {' '.join(VERBS)}")
 
     def matches(self, call: Call) -> bool:
         return (

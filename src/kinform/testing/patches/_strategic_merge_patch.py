@@ -73,7 +73,7 @@ def _merge_object(current: Json, patch: Json) -> Json | None:
         replaced: Json = _without_directives(patch)
         return replaced
     if directive not in (None, "merge"):
-        raise api_errors.internal(f"unknown patch type: {directive} in map: {_shown(patch)}")
+        raise api_errors.internal(f"unknown patch type: {directive} in map: {_text_of(patch)}")
     merged = dict(current)
     if _RETAIN in patch:
         kept = patch[_RETAIN]
@@ -122,7 +122,7 @@ def _merge_list(field: str, current: list[Any], patch: list[Any]) -> list[Any]:
     for item in patch:
         if key not in item:
             raise api_errors.internal(
-                f"map: {_shown(item)} does not contain declared merge key: {key}"
+                f"map: {_text_of(item)} does not contain declared merge key: {key}"
             )
         _merge_item(merged, key, item)
     return merged
@@ -152,7 +152,7 @@ def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
     return sorted(items, key=lambda item: rank.get(item, len(rank)))
 
 
-def _shown(item: Json) -> str:
+def _text_of(item: Json) -> str:
     """Return an object as the server prints it."""
     return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(item.items()))}]"
 

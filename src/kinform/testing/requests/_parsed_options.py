@@ -14,7 +14,7 @@ from kinform.errors import SelectorError
 from kinform.testing import api_errors
 from kinform.testing.api_errors import FieldProblem, QualifiedName
 from kinform.testing.formats import PROTOBUF
-from kinform.testing.requests._selector_errors import label_selector_complaint
+from kinform.testing.requests._selector_errors import label_selector_error
 from kinform.testing.resources import FIELD_ALIASES, ServedResource, unsupported_field
 
 # All values of each parameter, by name.
@@ -303,7 +303,7 @@ def _labels(text: str) -> LabelSelector:
     try:
         return LabelSelector.parse(text)
     except SelectorError as error:
-        raise api_errors.bad_request(label_selector_complaint(text, error)) from error
+        raise api_errors.bad_request(label_selector_error(text, error)) from error
 
 
 def _fields_of(text: str, served: ServedResource) -> FieldSelector:
@@ -321,10 +321,10 @@ def _fields_of(text: str, served: ServedResource) -> FieldSelector:
             label == "metadata.namespace" and _has_namespace_field(served)
         )
         if not known and label not in served.selectable:
-            complaint = unsupported_field(
+            message = unsupported_field(
                 resource, served.kind, requirement.field, custom=served.custom
             )
-            raise api_errors.bad_request(complaint)
+            raise api_errors.bad_request(message)
         requirements.append(msgspec.structs.replace(requirement, field=label))
     return FieldSelector(tuple(requirements))
 

@@ -105,7 +105,7 @@ def _subresource_refusal(served: ServedResource, target: RequestTarget) -> Excep
     found = served.subresources.get(first)
     if found is None:
         if served.custom:
-            return api_errors.not_found(served.named, target.name)
+            return api_errors.not_found(served.qualified_name, target.name)
         return api_errors.no_such_resource()
     return None if target.verb in found.verbs else api_errors.method_not_allowed()
 

@@ -15,16 +15,16 @@ _SYMBOLS = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">"})
 _OPERATORS = "in, notin, =, ==, !=, gt, lt"
 
 
-class _ComplaintError(Exception):
+class _SelectorSyntaxError(Exception):
     """The first error in a selector."""
 
 
-def label_selector_complaint(text: str, error: SelectorError) -> str:
+def label_selector_error(text: str, error: SelectorError) -> str:
     """Return the server's message for ``error``, with which ``text`` failed to parse."""
     try:
         _Reader(text).read()
-    except _ComplaintError as complaint:
-        return str(complaint)
+    except _SelectorSyntaxError as error_text:
+        return str(error_text)
     # The syntax is valid, so a key or a value is not.
     return f"unable to parse requirement: {error}"
 
@@ -36,20 +36,20 @@ class _Reader:
     def read(self) -> None:
         while token := self._peek():
             if token in _SYMBOLS and token != "!":
-                raise _ComplaintError(
+                raise _SelectorSyntaxError(
                     f"found '{token}', expected: !, identifier, or 'end of string'"
                 )
             try:
                 self._requirement()
-            except _ComplaintError as complaint:
-                raise _ComplaintError(f"unable to parse requirement: {complaint}") from None
+            except _SelectorSyntaxError as error:
+                raise _SelectorSyntaxError(f"unable to parse requirement: {error}") from None
             if not (token := self._take()):
                 return
             if token != ",":
-                raise _ComplaintError(f"found '{token}', expected: ',' or 'end of string'")
+                raise _SelectorSyntaxError(f"found '{token}', expected: ',' or 'end of string'")
             following = self._peek()
             if not following or (following in _SYMBOLS and following != "!"):
-                raise _ComplaintError(f"found '{following}', expected: identifier after ','")
+                raise _SelectorSyntaxError(f"found '{following}', expected: identifier after ','")
 
     def _requirement(self) -> None:
         negated = self._peek() == "!"
@@ -64,12 +64,12 @@ class _Reader:
         elif operator in ("=", "==", "!=", "<", ">"):
             self._value(operator)
         else:
-            raise _ComplaintError(f"found '{operator}', expected: {_OPERATORS}")
+            raise _SelectorSyntaxError(f"found '{operator}', expected: {_OPERATORS}")
 
     def _identifier(self) -> str:
         token = self._take()
         if not token or token in _SYMBOLS:
-            raise _ComplaintError(f"found '{token}', expected: identifier")
+            raise _SelectorSyntaxError(f"found '{token}', expected: identifier")
         return token
 
     def _value(self, operator: str) -> None:
@@ -77,24 +77,24 @@ class _Reader:
             return
         value = self._identifier()
         if operator in "<>" and not re.fullmatch(r"[+-]?[0-9]+", value):
-            raise _ComplaintError(
+            raise _SelectorSyntaxError(
                 f'values[0]: Invalid value: "{value}": '
                 "for 'Gt', 'Lt' operators, the value must be an integer"
             )
 
     def _values(self) -> None:
         if (token := self._take()) != "(":
-            raise _ComplaintError(f"found '{token}' expected: '('")
+            raise _SelectorSyntaxError(f"found '{token}' expected: '('")
         token = self._peek()
         if not token or (token in _SYMBOLS and token not in (",", ")")):
-            raise _ComplaintError(f"found '{token}', expected: ',', ')' or identifier")
+            raise _SelectorSyntaxError(f"found '{token}', expected: ',', ')' or identifier")
         while (token := self._take()) != ")":
             if token == ",":
                 continue
             if not token or token in _SYMBOLS:
-                raise _ComplaintError(f"found '{token}', expected: ',', or identifier")
+                raise _SelectorSyntaxError(f"found '{token}', expected: ',', or identifier")
             if (following := self._peek()) not in (",", ")"):
-                raise _ComplaintError(f"found '{following}', expected: ',' or ')'")
+                raise _SelectorSyntaxError(f"found '{following}', expected: ',' or ')'")
 
     def _peek(self) -> str:
         return self._tokens[0] if self._tokens else ""

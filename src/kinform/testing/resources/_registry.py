@@ -92,12 +92,12 @@ class ServedResource:
         return self.stored.custom
 
     @property
-    def named(self) -> QualifiedName:
+    def qualified_name(self) -> QualifiedName:
         """The name of the resource in a Status."""
         return QualifiedName(self.gvr.group, self.gvr.resource)
 
     @property
-    def named_kind(self) -> QualifiedName:
+    def qualified_kind(self) -> QualifiedName:
         """The name of the kind in a Status."""
         return QualifiedName(self.gvr.group, self.kind)
 
@@ -144,7 +144,7 @@ class ResourceRegistry:
             if (of_group, of_version) == (group, version):
                 yield served
 
-    def everything(self) -> Iterator[ServedResource]:
+    def all_resources(self) -> Iterator[ServedResource]:
         yield from self._resources.values()
 
     def serves_custom_group(self, group: str) -> bool:

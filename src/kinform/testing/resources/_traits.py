@@ -85,7 +85,7 @@ _CREATE_ON_UPDATE = frozenset(
 )
 
 # Kinds whose deletion returns the object, not a Status.
-_DELETE_ANSWERS_OBJECT = frozenset(
+_DELETE_RETURNS_OBJECT = frozenset(
     [
         "namespaces",
         "persistentvolumes",
@@ -149,7 +149,7 @@ class ResourceTraits:
     generation: bool
     unconditional_update: bool
     create_on_update: bool
-    delete_answers_object: bool
+    delete_returns_object: bool
     orphan_by_default: bool
     status_on_create: bool
     deletion_grace: bool
@@ -163,7 +163,7 @@ class ResourceTraits:
             generation=resource in _GENERATION,
             unconditional_update=resource not in _CONDITIONAL_UPDATE,
             create_on_update=resource in _CREATE_ON_UPDATE,
-            delete_answers_object=resource in _DELETE_ANSWERS_OBJECT,
+            delete_returns_object=resource in _DELETE_RETURNS_OBJECT,
             orphan_by_default=resource in _ORPHAN_BY_DEFAULT,
             status_on_create=resource in _STATUS_KEPT_ON_CREATE,
             deletion_grace=resource not in _UNGRACEFUL,
@@ -178,7 +178,7 @@ class ResourceTraits:
             generation=True,
             unconditional_update=False,
             create_on_update=False,
-            delete_answers_object=False,
+            delete_returns_object=False,
             orphan_by_default=False,
             status_on_create=False,
             deletion_grace=True,

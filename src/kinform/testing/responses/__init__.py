@@ -6,9 +6,9 @@ from kinform.testing.responses._gzip import MemberGzipSink, gzip_member
 from kinform.testing.responses._sending import (
     accepts_gzip,
     common_headers,
+    requests_pretty,
     send_body,
     send_pieces,
-    wants_pretty,
 )
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "accepts_gzip",
     "common_headers",
     "gzip_member",
+    "requests_pretty",
     "send_body",
     "send_pieces",
-    "wants_pretty",
 ]

@@ -12,7 +12,7 @@ from kinform.testing.interception import Sink
 # Larger responses are compressed if the client accepts it.
 GZIP_THRESHOLD = 128 * 1024
 # User agents of interactive clients, which get formatted JSON.
-_PEOPLE = ("curl", "Wget", "Mozilla/")
+_INTERACTIVE_AGENTS = ("curl", "Wget", "Mozilla/")
 
 
 def common_headers(content_type: str = "application/json") -> dict[str, str]:
@@ -30,11 +30,11 @@ def accepts_gzip(header: str) -> bool:
     return any(part.partition(";")[0].strip() == "gzip" for part in header.split(","))
 
 
-def wants_pretty(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+def requests_pretty(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     """Whether the response is for a human reader."""
     if (asked := query.get("pretty")) is not None:
         return asked.lower() not in ("false", "0")
-    return headers.get("User-Agent", "").startswith(_PEOPLE)
+    return headers.get("User-Agent", "").startswith(_INTERACTIVE_AGENTS)
 
 
 async def send_body(

@@ -37,7 +37,7 @@ class DiscoveryPages:
         self._registry = registry
         self._made: dict[str, tuple[int, bytes, str]] = {}
 
-    def wants_aggregated(self, accept: str) -> bool:
+    def requests_aggregated(self, accept: str) -> bool:
         """Whether a client requests the aggregated document.
 
         Raises:

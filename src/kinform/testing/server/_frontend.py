@@ -19,7 +19,7 @@ from kinform.testing.api_errors import QualifiedName
 from kinform.testing.formats import Encodings
 from kinform.testing.interception import Call, Interception, Interceptor, Sink
 from kinform.testing.requests import PageNotFoundError, RequestTarget, find_target
-from kinform.testing.responses import common_headers, send_body, wants_pretty
+from kinform.testing.responses import common_headers, requests_pretty, send_body
 from kinform.testing.server._discovery_pages import AGGREGATED_TYPE, DiscoveryPages
 from kinform.testing.server._http_sink import HttpSink
 from kinform.testing.storage import ClusterState
@@ -42,13 +42,13 @@ class Frontend:
         self,
         cluster: ClusterState,
         verbs: VerbHandlers,
-        interference: Interceptor,
+        interceptor: Interceptor,
         tokens: Mapping[str, str] | None,
     ) -> None:
         self.tokens = None if tokens is None else dict(tokens)
         self._cluster = cluster
         self._verbs = verbs
-        self._interference = interference
+        self._interceptor = interceptor
         self._discovery = DiscoveryPages(cluster.registry)
         self._encodings = Encodings()
 
@@ -56,7 +56,7 @@ class Frontend:
         """Handle one request. Only raises on cancellation."""
         out = HttpSink(request)
         try:
-            call, target = await self._understand(request)
+            call, target = await self._parse(request)
         except web.HTTPRequestEntityTooLarge:
             await self._send_failure(out, api_errors.request_too_large(REQUEST_LIMIT))
         except ConnectionError:
@@ -66,7 +66,7 @@ class Frontend:
         return out.response if out.response is not None else web.Response(status=500)
 
     async def _exchange(self, call: Call, target: RequestTarget, out: HttpSink) -> None:
-        interception = self._interference.begin(call)
+        interception = self._interceptor.begin(call)
         try:
             sink = interception.sink(out)
             if not await interception.before(sink):
@@ -76,7 +76,7 @@ class Frontend:
         finally:
             interception.end()
 
-    async def _understand(self, request: web.BaseRequest) -> tuple[Call, RequestTarget]:
+    async def _parse(self, request: web.BaseRequest) -> tuple[Call, RequestTarget]:
         body = await request.read() if request.can_read_body else b""
         query = {name: request.query.getall(name)[0] for name in request.query}
         watching = query.get("watch", "false").lower() not in ("false", "0")
@@ -119,7 +119,7 @@ class Frontend:
             raise
         except Exception as error:
             # An internal error. The client still gets a response, unless one has started.
-            _log.exception("cannot answer %s %s", call.method, call.path)
+            _log.exception("cannot handle %s %s", call.method, call.path)
             if out.response is not None:
                 out.abort()
             else:
@@ -130,7 +130,7 @@ class Frontend:
 
     async def _send_failure(self, sink: Sink, error: ApiError, call: Call | None = None) -> None:
         accept = "" if call is None else call.headers.get("Accept", "")
-        pretty = call is not None and wants_pretty(call.query, call.headers)
+        pretty = call is not None and requests_pretty(call.query, call.headers)
         encoding = self._encodings.errors(accept, pretty=pretty)
         headers = common_headers(encoding.content_type)
         if error.retry_after is not None:
@@ -199,7 +199,7 @@ class Frontend:
     async def _answer_discovery(self, call: Call, path: str, sink: Sink) -> None:
         discovery = self._discovery
         if path in ("/api", "/apis"):
-            if discovery.wants_aggregated(call.headers.get("Accept", "")):
+            if discovery.requests_aggregated(call.headers.get("Accept", "")):
                 await self._answer_aggregated(call, path, sink)
                 return
             address = call.headers.get("Host", "")
@@ -270,7 +270,7 @@ async def _send_text(sink: Sink, text: str, *, status: int = 200) -> None:
 
 
 async def _send_json(sink: Sink, body: bytes, call: Call) -> None:
-    if wants_pretty(call.query, call.headers):
+    if requests_pretty(call.query, call.headers):
         body = msgspec.json.format(body, indent=2)
     else:
         body += b"\n"

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 _PATCHES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
 _WRITE = ParsedWriteOptions()
 # Metadata that a recreated object does not inherit.
-_PAST = frozenset(
+_NOT_INHERITED = frozenset(
     {
         "creationTimestamp",
         "deletionGracePeriodSeconds",
@@ -57,7 +57,7 @@ class InProcessApi:
         """Create an object and return it as stored. The default namespace is ``default``."""
         served = self._of_object(obj)
         namespace = self._namespace_of(served, obj)
-        stored = create_object(self._cluster, served, namespace, _private(obj), _WRITE)
+        stored = create_object(self._cluster, served, namespace, _copy(obj), _WRITE)
         return self._decoded(served, stored)
 
     def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
@@ -70,7 +70,7 @@ class InProcessApi:
         for given in objects:
             head: Mapping[str, Any]
             if isinstance(given, bytes):
-                head = _read_head(given)
+                head = _read_type(given)
                 document = ObjectDocument.from_body(given)
                 if b"\n" in given:
                     # Bytes are stored unchanged, and a line break would end a watch event.
@@ -89,7 +89,7 @@ class InProcessApi:
         namespace = self._namespace_of(served, obj)
         name = (obj.get("metadata") or {}).get("name", "")
         stored, _ = replace_object(
-            self._cluster, served, namespace, name, _private(obj), _WRITE, subresource
+            self._cluster, served, namespace, name, _copy(obj), _WRITE, subresource
         )
         return self._decoded(served, stored)
 
@@ -148,8 +148,12 @@ class InProcessApi:
         served = self._of_resource(gvr)
         old = self.get(gvr, name, namespace)
         if not self.delete(gvr, name, namespace, grace_period_seconds=0):
-            raise api_errors.conflict(served.named, name, "its finalizers keep it")
-        metadata = {key: value for key, value in old["metadata"].items() if key not in _PAST}
+            raise api_errors.conflict(
+                served.qualified_name, name, "its finalizers prevent the deletion"
+            )
+        metadata = {
+            key: value for key, value in old["metadata"].items() if key not in _NOT_INHERITED
+        }
         return self.create({**old, "metadata": metadata})
 
     def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
@@ -192,13 +196,13 @@ class InProcessApi:
     def _of_object(self, obj: Mapping[str, Any]) -> ServedResource:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not kind or not api_version:
-            raise api_errors.bad_request("an object must say its kind and apiVersion")
+            raise api_errors.bad_request("an object must have a kind and apiVersion")
         group, version = split_api_version(api_version)
         served = self._cluster.registry.find_kind(group, version, kind)
         if served is None:
             raise NoMatchError(
-                f"no kind {kind!r} in {api_version!r} is served; "
-                "a custom one needs its CustomResourceDefinition first"
+                f"kind {kind!r} in {api_version!r} is not served; "
+                "for a custom resource, create its CustomResourceDefinition first"
             )
         return served
 
@@ -206,7 +210,8 @@ class InProcessApi:
         served = self._cluster.registry.find(gvr.group, gvr.version, gvr.resource)
         if served is None:
             raise NoMatchError(
-                f"{gvr} is not served; a custom resource needs its CustomResourceDefinition first"
+                f"{gvr} is not served; "
+                "for a custom resource, create its CustomResourceDefinition first"
             )
         return served
 
@@ -218,27 +223,27 @@ class InProcessApi:
         return (namespace or "default") if served.namespaced else ""
 
 
-class _HeadMetadata(msgspec.Struct):
+class _ObjectTypeMetadata(msgspec.Struct):
     namespace: str = ""
 
 
-class _Head(msgspec.Struct):
+class _ObjectType(msgspec.Struct):
     kind: str = ""
     apiVersion: str = ""  # noqa: N815 - the name on the wire
-    metadata: _HeadMetadata = msgspec.field(default_factory=_HeadMetadata)
+    metadata: _ObjectTypeMetadata = msgspec.field(default_factory=_ObjectTypeMetadata)
 
 
-_HEAD = msgspec.json.Decoder(_Head)
+_OBJECT_TYPE = msgspec.json.Decoder(_ObjectType)
 
 
-def _read_head(body: bytes) -> Json:
+def _read_type(body: bytes) -> Json:
     """Read the type and metadata of an object.
 
     Raises:
         BadRequestError: The body is not an object.
     """
     try:
-        head = _HEAD.decode(body)
+        head = _OBJECT_TYPE.decode(body)
     except msgspec.DecodeError as error:
         raise api_errors.bad_request(f"cannot load an object: {error}") from error
     return {
@@ -251,12 +256,12 @@ def _read_head(body: bytes) -> Json:
 def _patch_type(kind: str) -> str:
     if kind not in _PATCHES:
         raise api_errors.bad_request(
-            f"{kind!r} is no kind of patch; there are {', '.join(_PATCHES)}"
+            f"{kind!r} is not a kind of patch; the kinds are {', '.join(_PATCHES)}"
         )
     return _PATCHES[kind]
 
 
-def _private(obj: Mapping[str, Any]) -> Json:
+def _copy(obj: Mapping[str, Any]) -> Json:
     """Return a copy that the caller cannot modify."""
     copied: Json = msgspec.json.decode(msgspec.json.encode(obj))
     return copied

@@ -17,7 +17,7 @@ _log = logging.getLogger("kinform.testing")
 
 _BACKLOG = 128
 # How long a handshake may take after closing; on loopback it takes a millisecond.
-_HANDSHAKE_PATIENCE = 0.2
+_HANDSHAKE_TIMEOUT = 0.2
 # How long to stop accepting when the process has no more file descriptors.
 _PAUSE = 1.0
 
@@ -49,7 +49,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._protocol_factory = protocol_factory
         self._context = context
-        self._coming_in: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._socket.setblocking(False)
@@ -57,22 +57,22 @@ class Listener:
         self._accept()
 
     def _accept(self) -> None:
-        self._loop.add_reader(self._socket, self._let_in)
+        self._loop.add_reader(self._socket, self._accept_connection)
 
-    def _let_in(self) -> None:
+    def _accept_connection(self) -> None:
         try:
             connection, _ = self._socket.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return
         except OSError as error:
-            _log.error("cannot let anybody in for %g s: %s", _PAUSE, error)
+            _log.error("cannot accept connections for %g s: %s", _PAUSE, error)
             self._loop.remove_reader(self._socket)
             self._pause = self._loop.call_later(_PAUSE, self._accept)
             return
         connection.setblocking(False)
         task = self._loop.create_task(self._serve(connection))
-        self._coming_in.add(task)
-        task.add_done_callback(self._coming_in.discard)
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
 
     async def _serve(self, connection: socket.socket) -> None:
         # The client reports a failed handshake.
@@ -87,9 +87,9 @@ class Listener:
             self._pause.cancel()
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        if self._coming_in:
+        if self._handshakes:
             # Not cancelled yet: asyncio does not close TLS connections before the handshake starts.
-            _, late = await asyncio.wait(self._coming_in, timeout=_HANDSHAKE_PATIENCE)
+            _, late = await asyncio.wait(self._handshakes, timeout=_HANDSHAKE_TIMEOUT)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""The state of the server below HTTP: registry, storage, clock, preparations and reactions.
+"""The state of the server below HTTP: registry, storage, clock, and hooks around writes.
 
 Verbs are functions that take a ``ClusterState``; the class itself has none.
 """
@@ -27,7 +27,7 @@ BeforeWrite = Callable[[ObjectDocument, ObjectDocument | None], list[FieldProble
 class ClusterState:
     """The state of one embedded API server.
 
-    ``later`` schedules the work that a controller would do shortly after the response; until
+    ``run_later`` schedules the work that a controller would do shortly after the response; until
     it is set by an owner with an event loop, the work runs immediately. ``clock`` returns the
     seconds since the epoch, for the timestamps of objects.
     """
@@ -35,47 +35,47 @@ class ClusterState:
     def __init__(self, *, history: int) -> None:
         self.registry = ResourceRegistry()
         self.storage = Storage(history=history)
-        self.later: Callable[[Callable[[], None]], None] = lambda work: work()
+        self.run_later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.clock: Callable[[], float] = time.time
-        self._reactions: dict[str, AfterWrite] = {}
-        self._preparations: dict[str, BeforeWrite] = {}
-        self._removals: list[Callable[[Collection, StoredObject], None]] = []
+        self._after_write: dict[str, AfterWrite] = {}
+        self._before_write: dict[str, BeforeWrite] = {}
+        self._after_removal_hooks: list[Callable[[Collection, StoredObject], None]] = []
 
     def collection(self, served: ServedResource) -> Collection:
         return self.storage.collection(served.stored)
 
-    def prepare(self, resource: str, preparation: BeforeWrite) -> None:
+    def before_write(self, resource: str, hook: BeforeWrite) -> None:
         """Call this before each write to a resource."""
-        self._preparations[resource] = preparation
+        self._before_write[resource] = hook
 
-    def prepared(
+    def run_before_write(
         self, kind: StoredKind, new: ObjectDocument, old: ObjectDocument | None
     ) -> list[FieldProblem]:
-        """Run the preparations of a kind on an object, and return its problems."""
-        preparation = self._preparations.get(str(kind.resource))
-        return preparation(new, old) if preparation else []
+        """Run the hook of a kind before a write, and return the problems of the object."""
+        hook = self._before_write.get(str(kind.resource))
+        return hook(new, old) if hook else []
 
-    def react(self, resource: str, reaction: AfterWrite) -> None:
+    def after_write(self, resource: str, hook: AfterWrite) -> None:
         """Call this after each write to a resource."""
-        self._reactions[resource] = reaction
+        self._after_write[resource] = hook
 
-    def on_removal(self, reaction: Callable[[Collection, StoredObject], None]) -> None:
+    def after_removal(self, hook: Callable[[Collection, StoredObject], None]) -> None:
         """Call this after an object of any resource was removed."""
-        self._removals.append(reaction)
+        self._after_removal_hooks.append(hook)
 
     def put(self, collection: Collection, stored: StoredObject) -> None:
-        """Store a new version and run the reactions."""
+        """Store a new version and run the hooks."""
         collection.put(stored)
-        if reaction := self._reactions.get(str(collection.kind.resource)):
-            reaction(stored, False)
+        if hook := self._after_write.get(str(collection.kind.resource)):
+            hook(stored, False)
 
     def remove(self, collection: Collection, last: StoredObject) -> None:
-        """Remove an object and run the reactions."""
+        """Remove an object and run the hooks."""
         collection.remove(last)
-        if reaction := self._reactions.get(str(collection.kind.resource)):
-            reaction(last, True)
-        for removal in self._removals:
-            removal(collection, last)
+        if hook := self._after_write.get(str(collection.kind.resource)):
+            hook(last, True)
+        for after_removal in self._after_removal_hooks:
+            after_removal(collection, last)
 
     def timestamp(self, *, seconds_from_now: int = 0) -> str:
         moment = datetime.fromtimestamp(self.clock() + seconds_from_now, UTC)

@@ -57,7 +57,7 @@ class Collection:
         self._snapshots: OrderedDict[int, _Snapshot] = OrderedDict()
         self._subscribers: dict[ChangeSubscriber, None] = {}
 
-    def rekind(self, kind: StoredKind) -> None:
+    def change_kind(self, kind: StoredKind) -> None:
         """Change the storage version, or the selectable fields, of the objects."""
         self.kind = kind
         self.reader = FieldReader(kind.fields)

@@ -41,16 +41,16 @@ class Storage:
                 self._waiting.remove(waiter)
                 waiter[1]()
 
-    def when_reached(self, version: int, tell: Callable[[], None]) -> Callable[[], None]:
-        """Call ``tell`` once this version is reached. Return a function that cancels it."""
-        waiter = (version, tell)
+    def when_reached(self, version: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call ``callback`` once this version is reached. Return a function that cancels it."""
+        waiter = (version, callback)
         self._waiting.append(waiter)
 
-        def forget() -> None:
+        def cancel() -> None:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
 
-        return forget
+        return cancel
 
     def collection(self, kind: StoredKind) -> Collection:
         """Return the collection of this kind."""

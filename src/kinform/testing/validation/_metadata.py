@@ -122,7 +122,7 @@ def name_problems(served: ServedResource, metadata: Mapping[str, Any]) -> list[F
     if not name:
         return [api_errors.required("metadata.name", "name or generateName is required")]
     where = "metadata.name"
-    check = _NAME_RULES.get(str(served.named), _subdomain)
+    check = _NAME_RULES.get(str(served.qualified_name), _subdomain)
     return [api_errors.wrong_value(where, name, text) for text in check(name)]
 
 

@@ -82,7 +82,7 @@ def restore_object(
     refuse(served, metadata.get("name", ""), problems)
     key = object_key(served, namespace, metadata["name"])
     if key in cluster.collection(served).objects:
-        raise api_errors.already_exists(served.named, metadata["name"])
+        raise api_errors.already_exists(served.qualified_name, metadata["name"])
     return store_object(cluster, served, key, document, dry_run=False)
 
 
@@ -108,13 +108,13 @@ def _create_named(
         if "status" not in document and (status := initial_status(resource)) is not None:
             document.set("status", status)
     problems = name_problems(served, metadata) + metadata_problems(served, metadata)
-    problems += cluster.prepared(served.stored, document, None)
+    problems += cluster.run_before_write(served.stored, document, None)
     refuse(served, metadata.get("name", ""), problems)
     if given_version not in ("", "0"):
         raise api_errors.internal("resourceVersion should not be set on objects to be created")
     key = object_key(served, metadata.get("namespace", ""), metadata["name"])
     if key in cluster.collection(served).objects:
-        raise api_errors.already_exists(served.named, metadata["name"])
+        raise api_errors.already_exists(served.qualified_name, metadata["name"])
     return store_object(cluster, served, key, document, dry_run=options.dry_run)
 
 
@@ -125,7 +125,7 @@ def _check_namespace(
     assert home is not None  # every server has namespaces
     found = cluster.collection(home).objects.get(namespace)
     if found is None:
-        raise api_errors.not_found(home.named, namespace)
+        raise api_errors.not_found(home.qualified_name, namespace)
     if found.metadata().get("deletionTimestamp"):
         cause = {
             "reason": "NamespaceTerminating",
@@ -135,4 +135,4 @@ def _check_namespace(
         why = (
             f"unable to create new content in namespace {namespace} because it is being terminated"
         )
-        raise api_errors.forbidden(served.named, name, why, causes=[cause])
+        raise api_errors.forbidden(served.qualified_name, name, why, causes=[cause])

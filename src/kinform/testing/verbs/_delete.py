@@ -44,7 +44,7 @@ def delete_object(
     _check_preconditions(served, name, old, options)
     resource = str(served.stored.resource)
     if resource == "namespaces" and name in _PROTECTED:
-        raise api_errors.forbidden(served.named, name, "this namespace may not be deleted")
+        raise api_errors.forbidden(served.qualified_name, name, "this namespace may not be deleted")
     document = old.document()
     _mark_finalizers(served, document, options)
     if resource == "pods":

@@ -36,9 +36,9 @@ from kinform.testing.responses import (
     MemberGzipSink,
     accepts_gzip,
     common_headers,
+    requests_pretty,
     send_body,
     send_pieces,
-    wants_pretty,
 )
 from kinform.testing.storage import ClusterState, StoredObject
 from kinform.testing.verbs._create import create_object
@@ -98,7 +98,7 @@ class VerbHandlers:
         self._encodings = Encodings()
 
     async def answer(
-        self, target: RequestTarget, interception: Interception, sink: Sink, asker: Caller
+        self, target: RequestTarget, interception: Interception, sink: Sink, caller: Caller
     ) -> None:
         """Handle a request and send the response.
 
@@ -115,11 +115,11 @@ class VerbHandlers:
         if target.subresource in _WHOLE_OBJECTS:
             target = replace_fields(target, subresource=_WHOLE_OBJECTS[target.subresource])
         view = Representation(served, form.version)
-        pretty = wants_pretty(call.query, call.headers)
+        pretty = requests_pretty(call.query, call.headers)
         encoding = self._encodings.objects(form, view, pretty=pretty)
         request = _Request(call, query, target, served, form, view, encoding, self._gzip(call))
         if is_review(served):
-            await self._review(request, sink, asker)
+            await self._review(request, sink, caller)
             return
         if target.subresource and target.subresource != "status":
             await self._subresource(request, sink)
@@ -147,7 +147,7 @@ class VerbHandlers:
     async def _get(self, request: _Request, sink: Sink) -> None:
         check_format(request.form, listing=False, kind=request.go_kind)
         if version := request.query.get("resourceVersion"):
-            await self._reach(parse_version(version[0]))
+            await self._wait_for_version(parse_version(version[0]))
         target = request.target
         stored = find_object(self._cluster, request.served, target.namespace, target.name)
         await self._send(request, sink, request.view.body(stored))
@@ -158,7 +158,7 @@ class VerbHandlers:
             request.query, request.served, watch_list=self._settings.watch_list
         )
         if not options.continue_token:
-            await self._reach(required_version(options))
+            await self._wait_for_version(required_version(options))
         namespace = request.target.namespace
         answer = list_objects(self._cluster, request.served, namespace, options, request.view)
         pieces = request.encoding.list(interception.listing(answer))
@@ -177,7 +177,7 @@ class VerbHandlers:
         if options.initial_events:
             # If the version is not reached, the stream reports it, as clients expect.
             with suppress(ResourceVersionTooLargeError):
-                await self._reach(asked)
+                await self._wait_for_version(asked)
         if request.gzip and options.initial_events and options.bookmarks:
             sink = MemberGzipSink(sink)
         await sink.start(200, common_headers(request.encoding.watch_type))
@@ -194,7 +194,7 @@ class VerbHandlers:
         await watch.run(sink, self._cluster.storage.resource_version)
         await sink.finish()
 
-    async def _reach(self, version: int) -> None:
+    async def _wait_for_version(self, version: int) -> None:
         """Wait a short time for a version that does not exist yet.
 
         Raises:
@@ -204,14 +204,14 @@ class VerbHandlers:
         if version <= storage.resource_version:
             return
         reached = asyncio.Event()
-        forget = storage.when_reached(version, reached.set)
+        cancel = storage.when_reached(version, reached.set)
         try:
             async with asyncio.timeout(self._settings.future_wait):
                 await reached.wait()
         except TimeoutError:
             raise api_errors.too_large(version, storage.resource_version) from None
         finally:
-            forget()
+            cancel()
 
     # Writing
 
@@ -270,9 +270,9 @@ class VerbHandlers:
         target, served = request.target, request.served
         options = parse_delete_options(request.query, request.call.body, request.content_type)
         deleted = delete_object(self._cluster, served, target.namespace, target.name, options)
-        if deleted.gone and not served.traits.delete_answers_object:
+        if deleted.gone and not served.traits.delete_returns_object:
             uid = deleted.stored.metadata()["uid"]
-            body = api_errors.success_body(served.named, target.name, uid)
+            body = api_errors.success_body(served.qualified_name, target.name, uid)
         else:
             body = request.view.body(deleted.stored)
         await self._send(request, sink, body)
@@ -297,9 +297,9 @@ class VerbHandlers:
 
     # Reviews and subresources
 
-    async def _review(self, request: _Request, sink: Sink, asker: Caller) -> None:
+    async def _review(self, request: _Request, sink: Sink, caller: Caller) -> None:
         question = decode_object(request.call.body, request.content_type, request.served)
-        answer = review(request.served, question, asker.user, asker.identify)
+        answer = review(request.served, question, caller.user, caller.identify)
         await self._send(request, sink, msgspec.json.encode(answer), status=201)
 
     async def _subresource(self, request: _Request, sink: Sink) -> None:
@@ -338,7 +338,7 @@ class VerbHandlers:
                 answer = create_token(cluster, served, *place, body)
             case _:
                 find_object(cluster, served, *place)
-                raise _unserved(served, target)
+                raise _node_required(served, target)
         if isinstance(answer, StoredObject):
             encoded = request.view.body(answer)
         else:
@@ -387,9 +387,9 @@ def _success(code: int) -> Json:
     }
 
 
-def _unserved(served: ServedResource, target: RequestTarget) -> ApiError:
+def _node_required(served: ServedResource, target: RequestTarget) -> ApiError:
     return ApiError(
-        f"{served.gvr.resource}/{target.subresource} needs a node: an embedded API server has none",
+        f"{served.gvr.resource}/{target.subresource} needs a node; the embedded server has none",
         code=501,
         reason="NotImplemented",
     )

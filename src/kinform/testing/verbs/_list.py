@@ -56,7 +56,7 @@ def list_objects(
             collection.keep_snapshot()
         start = chosen[-1].key.removeprefix(selection.prefix)
         metadata["continue"] = encode_token(version, f"{start}\0")
-        if selection.everything:
+        if selection.selects_all:
             metadata["remainingItemCount"] = rest
     elif view.custom:
         metadata = {"continue": "", **metadata}
@@ -95,7 +95,7 @@ def _page(
     selection: Selection, found: list[StoredObject], limit: int
 ) -> tuple[list[StoredObject], int]:
     """Return the matches, up to the limit, and the number of objects not examined."""
-    if selection.everything:
+    if selection.selects_all:
         chosen = found[:limit] if limit else found
         return chosen, len(found) - len(chosen)
     chosen = []

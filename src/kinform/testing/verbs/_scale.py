@@ -67,7 +67,7 @@ def replace_scale(
         raise api_errors.invalid(QualifiedName(_SCALE.group, _SCALE.kind), name, [problem])
     version = metadata.get("resourceVersion") or ""
     if version not in ("", "0", str(stored.resource_version)):
-        raise api_errors.modified(served.named, name)
+        raise api_errors.modified(served.qualified_name, name)
     document = stored.document()
     first, *between, last = scale.spec_replicas
     target = document.edit(first)

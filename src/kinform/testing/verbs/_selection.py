@@ -15,12 +15,12 @@ class Selection:
         self.prefix = f"{namespace}/" if namespace else ""
         self._labels = options.labels
         self._fields = options.fields
-        self.everything = not options.selects
+        self.selects_all = not options.selects
 
     def matches(self, stored: StoredObject) -> bool:
         if not stored.key.startswith(self.prefix):
             return False
-        if self.everything:
+        if self.selects_all:
             return True
         return self._labels.matches(stored.labels) and (
             not self._fields
@@ -33,7 +33,7 @@ class Selection:
         An object that enters the selection is added, one that leaves it is deleted.
         """
         new, old = change.new, change.old
-        if self.everything:
+        if self.selects_all:
             if not new.key.startswith(self.prefix):
                 return None
             if change.deleted:

@@ -42,7 +42,7 @@ def replace_object(
     old = cluster.collection(served).objects.get(object_key(served, namespace, name))
     if old is None:
         if not served.traits.create_on_update or subresource or given.get("uid"):
-            raise api_errors.not_found(served.named, name)
+            raise api_errors.not_found(served.qualified_name, name)
         given.pop("resourceVersion", None)
         return create_object(cluster, served, namespace, {**obj, "metadata": given}, options), True
     if not given_version(given) and not served.traits.unconditional_update:
@@ -51,7 +51,7 @@ def replace_object(
             "metadata.resourceVersion",
             "Invalid value: 0: must be specified for an update",
         )
-        raise api_errors.invalid(served.named, name, [problem])
+        raise api_errors.invalid(served.qualified_name, name, [problem])
     if (uid := given.get("uid")) and uid != (known := old.metadata()["uid"]):
         key = f"/registry/{served.gvr.resource}/{old.key}"
         why = (
@@ -59,5 +59,5 @@ def replace_object(
             f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
             f"UID in object meta: {known}"
         )
-        raise api_errors.conflict(served.named, name, why)
+        raise api_errors.conflict(served.qualified_name, name, why)
     return commit(cluster, served, old, document, options, subresource), False

@@ -68,18 +68,18 @@ class WatchHandler:
         # Closed: no more changes follow. Ended: nothing more is sent.
         self._closed = False
         self._ended = False
-        self._stuck: Sink | None = None
+        self._blocked_sink: Sink | None = None
         # The latest version sent to the client; bookmarks are only sent for later ones.
-        self._told = 0
+        self._sent_version = 0
 
     # Called by the collection while the other methods are suspended.
 
     def notify(self, change: StoredChange) -> None:
         self._pending.append(change)
         self._wake.set()
-        if self._stuck is not None and len(self._pending) > self._settings.backlog:
+        if self._blocked_sink is not None and len(self._pending) > self._settings.backlog:
             # The socket is blocked and the backlog is full: this client cannot catch up.
-            self._stuck.abort()
+            self._blocked_sink.abort()
             self.close()
 
     def close(self) -> None:
@@ -107,13 +107,13 @@ class WatchHandler:
         """Subscribe, and return what to send first: the current objects or past changes."""
         asked = parse_version(self._options.resource_version)
         initial: list[StoredObject] = []
-        self._told = asked
+        self._sent_version = asked
         if self._options.initial_events or (self._options.initial_events is None and asked == 0):
             if asked > current_version:
                 raise api_errors.too_large(asked, current_version)
             found = self._collection.select(self._selection.prefix)
             initial = [stored for stored in found if self._selection.matches(stored)]
-            self._told = current_version
+            self._sent_version = current_version
         elif asked:
             self._pending += self._collection.changes_since(asked)
         self._collection.subscribe(self)
@@ -153,9 +153,9 @@ class WatchHandler:
 
     async def _send_bookmark(self, sink: Sink) -> bool:
         version = self._collection.newest_version
-        if version <= self._told:
+        if version <= self._sent_version:
             return True
-        self._told = version
+        self._sent_version = version
         bookmark = self._view.bookmark(version, initial_events_end=False)
         return await self._send(sink, self._events([(b"BOOKMARK", bookmark)]))
 
@@ -176,7 +176,7 @@ class WatchHandler:
             if change.resource_version <= version and not self._options.initial_events:
                 continue
             if (event := self._selection.event(change)) is not None:
-                self._told = change.resource_version
+                self._sent_version = change.resource_version
                 yield event[0], self._view.body(event[1])
 
     def _events(self, events: Iterable[tuple[bytes, bytes]]) -> Iterable[bytes]:
@@ -217,11 +217,11 @@ class WatchHandler:
         return not self._ended
 
     async def _write(self, sink: Sink, data: bytes) -> None:
-        self._stuck = sink
+        self._blocked_sink = sink
         try:
             await sink.write(data)
         finally:
-            self._stuck = None
+            self._blocked_sink = None
 
 
 def parse_version(text: str) -> int:

@@ -49,7 +49,7 @@ def find_object(
     """
     found = cluster.collection(served).objects.get(object_key(served, namespace, name))
     if found is None:
-        raise api_errors.not_found(served.named, name)
+        raise api_errors.not_found(served.qualified_name, name)
     return found
 
 
@@ -75,7 +75,7 @@ def check_namespace_of(served: ServedResource, given: str, namespace: str) -> No
                 "the request"
             )
         problem = api_errors.forbidden_value("metadata.namespace", "not allowed on this type")
-        raise api_errors.invalid(served.named_kind, "", [problem])
+        raise api_errors.invalid(served.qualified_kind, "", [problem])
 
 
 def given_version(metadata: Mapping[str, Any]) -> int:
@@ -111,19 +111,19 @@ def commit(
     was, now = before.read("metadata"), new.own_metadata()
     name = was["name"]
     if given_version(now) not in (0, int(was["resourceVersion"])):
-        raise api_errors.modified(served.named, name)
+        raise api_errors.modified(served.qualified_name, name)
     if now.get("uid", was["uid"]) != was["uid"]:
         problem = api_errors.wrong_value("metadata.uid", now["uid"], "field is immutable")
-        raise api_errors.invalid(served.named_kind, name, [problem])
+        raise api_errors.invalid(served.qualified_kind, name, [problem])
     if (moment := now.get("deletionTimestamp")) not in (None, was.get("deletionTimestamp")):
         problem = api_errors.wrong_value("metadata.deletionTimestamp", moment, "field is immutable")
-        raise api_errors.invalid(served.named_kind, name, [problem])
-    _keep_what_is_fixed(was, now)
+        raise api_errors.invalid(served.qualified_kind, name, [problem])
+    _keep_fixed_metadata(was, now)
     _split_status(served, before, new, subresource)
     if not served.custom and not subresource and _was_sent(new):
         apply_defaults(str(served.stored.resource), new)
     problems = metadata_problems(served, now, was) + _finalizer_problems(was, now)
-    problems += cluster.prepared(served.stored, new, before)
+    problems += cluster.run_before_write(served.stored, new, before)
     refuse(served, name, problems)
     rest_is_same = new.differs_in_metadata_alone(before)
     if not rest_is_same:
@@ -227,7 +227,7 @@ def accept_object(served: ServedResource, obj: Mapping[str, Any], namespace: str
     return document
 
 
-def _keep_what_is_fixed(was: Json, now: Json) -> None:
+def _keep_fixed_metadata(was: Json, now: Json) -> None:
     for key in _FIXED_METADATA:
         now.pop(key, None)
         if key in was:
@@ -288,4 +288,4 @@ def _finalizer_problems(was: Json, now: Json) -> list[FieldProblem]:
 def refuse(served: ServedResource, name: str, problems: list[FieldProblem]) -> None:
     """Raise InvalidError if there are problems."""
     if problems:
-        raise api_errors.invalid(served.named_kind, name, problems)
+        raise api_errors.invalid(served.qualified_kind, name, problems)

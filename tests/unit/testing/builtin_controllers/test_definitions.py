@@ -49,7 +49,7 @@ def _widget(name: str, version: str = "v1", **spec: Any) -> dict[str, Any]:
 
 
 async def test_a_kind_can_be_used_as_soon_as_it_is_defined(kinform_api: ApiServer) -> None:
-    with pytest.raises(NoMatchError, match="needs its CustomResourceDefinition"):
+    with pytest.raises(NoMatchError, match="create its CustomResourceDefinition"):
         kinform_api.create(_widget("w"))
 
     kinform_api.create(_definition())

@@ -137,9 +137,9 @@ async def test_a_fault_of_ones_own_is_a_name_and_hooks(kinform_api: ApiServer) -
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"times": 0}, "times=0 would hit nothing"),
+        ({"times": 0}, "times=0 affects no request"),
         ({"after": -1}, "after=-1"),
-        ({"verb": "wacth"}, "no verb 'wacth'; the verbs are get list watch"),
+        ({"verb": "wacth"}, "'wacth' is not a verb; the verbs are get list watch"),
     ],
     ids=str,
 )
@@ -151,7 +151,7 @@ def test_criteria_that_cannot_match_are_refused_with_the_way_out(
 
 
 def test_a_watch_fault_for_lists_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'expired event' is for watch alone"):
+    with pytest.raises(ConfigError, match="'expired event' only supports watch"):
         faults.Faults().inject(faults.expired_event(), verb="list")
 
 

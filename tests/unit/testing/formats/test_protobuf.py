@@ -129,7 +129,7 @@ def test_what_was_translated_is_forgotten_when_there_is_more() -> None:
 
 
 def test_what_cannot_be_translated_is_asked_for_in_another_form() -> None:
-    with pytest.raises(ServerError, match="ask for JSON"):
+    with pytest.raises(ServerError, match="request JSON"):
         MessageCache().message(b'{"metadata":{"labels":7}}', KIND)
 
 

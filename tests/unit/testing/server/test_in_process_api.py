@@ -1,4 +1,4 @@
-"""The verbs in process: what they take, give and refuse."""
+"""The verbs in process: what they accept, return and refuse."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kinform.errors import (
     NotFoundError,
 )
 from kinform.testing import ApiServer
+from tests.support import raw_http
 
 CONFIG_MAPS = GVR("", "v1", "configmaps")
 DEPLOYMENTS = GVR("apps", "v1", "deployments")
@@ -39,7 +40,7 @@ async def test_an_object_without_a_namespace_is_in_default(kinform_api: ApiServe
     assert kinform_api.get(CONFIG_MAPS, "a") == created
 
 
-async def test_what_is_given_and_taken_is_nobody_elses(kinform_api: ApiServer) -> None:
+async def test_arguments_and_results_are_not_shared(kinform_api: ApiServer) -> None:
     given = _map("a", {"k": "v"})
     created = kinform_api.create(given)
     given["data"]["k"] = "changed"
@@ -56,7 +57,7 @@ async def test_an_update_of_an_old_version_is_a_conflict(kinform_api: ApiServer)
         kinform_api.update({**created, "data": {"k": "2"}})
 
 
-async def test_status_and_spec_have_different_doors(kinform_api: ApiServer) -> None:
+async def test_status_and_spec_are_updated_separately(kinform_api: ApiServer) -> None:
     created = kinform_api.create(
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {}}
     )
@@ -96,7 +97,7 @@ async def test_an_unknown_kind_of_patch_is_refused(kinform_api: ApiServer) -> No
         kinform_api.patch(CONFIG_MAPS, "a", {}, kind="apply")
 
 
-async def test_a_touch_that_changes_nothing_is_no_version(kinform_api: ApiServer) -> None:
+async def test_a_touch_without_a_change_keeps_the_version(kinform_api: ApiServer) -> None:
     kinform_api.create(_map("a", {"k": "1"}))
     version = kinform_api.touch(CONFIG_MAPS, "a", {"data": {"k": "2"}})
 
@@ -177,7 +178,7 @@ async def test_what_cannot_be_loaded_is_refused(kinform_api: ApiServer) -> None:
         kinform_api.load([_map("Not_A_Name")])
 
 
-async def test_an_object_must_say_what_it_is(kinform_api: ApiServer) -> None:
+async def test_an_object_needs_a_served_kind(kinform_api: ApiServer) -> None:
     with pytest.raises(BadRequestError, match="kind and apiVersion"):
         kinform_api.create({"metadata": {"name": "a"}})
     with pytest.raises(NoMatchError, match="Gadget"):
@@ -196,3 +197,29 @@ async def test_objects_are_the_same_in_every_version_of_their_group(
 
     assert found["apiVersion"] == "events.k8s.io/v1"
     assert found["reason"] == "Because"
+
+
+async def test_a_recreated_object_has_the_same_name_and_content_and_a_new_uid(
+    kinform_api: ApiServer,
+) -> None:
+    old = kinform_api.create(_map("a", {"k": "v"}, labels={"app": "x"}))
+    version = old["metadata"]["resourceVersion"]
+    path = "/api/v1/namespaces/default/configmaps"
+    watch = f"{path}?watch=true&resourceVersion={version}"
+
+    new = kinform_api.recreate(CONFIG_MAPS, "a")
+    async with raw_http.open_answer(kinform_api.url, watch) as answer:
+        events = [await answer.event() for _ in range(2)]
+
+    assert (new["data"], new["metadata"]["labels"]) == ({"k": "v"}, {"app": "x"})
+    assert new["metadata"]["uid"] != old["metadata"]["uid"]
+    assert [event["type"] for event in events] == ["DELETED", "ADDED"]
+
+
+async def test_an_object_with_a_finalizer_cannot_be_recreated(
+    kinform_api: ApiServer,
+) -> None:
+    kinform_api.create(_map("a", finalizers=["example.com/keep"]))
+
+    with pytest.raises(ConflictError, match="finalizers prevent the deletion"):
+        kinform_api.recreate(CONFIG_MAPS, "a")
