@@ -20,6 +20,7 @@ from kinform.testing.faults import Faults
 from kinform.testing.recording import RequestLog, RequestRecorder
 from kinform.testing.server import (
     REQUEST_LIMIT,
+    AccessControl,
     Frontend,
     InProcessApi,
     Listener,
@@ -93,7 +94,8 @@ class ApiServer(InProcessApi):
         )
         verbs = VerbHandlers(self._cluster, settings)
         recorder = RequestRecorder(self.requests, self.faults)
-        self._frontend = Frontend(self._cluster, verbs, recorder, tokens)
+        self._access = AccessControl(tokens)
+        self._frontend = Frontend(self._cluster, verbs, recorder, self._access)
         self._server: web.Server
         self._listening: Listener | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -198,7 +200,7 @@ class ApiServer(InProcessApi):
     @property
     def token(self) -> str | None:
         """The first accepted token; ``None`` without authentication."""
-        return next(iter(self._frontend.tokens), None) if self._frontend.tokens else None
+        return next(iter(self._access.tokens), None) if self._access.tokens else None
 
     def kubeconfig(self, path: str | Path | None = None) -> Path:
         """Write a kubeconfig for the server; without a path, to a file that is deleted on stop."""
@@ -219,7 +221,7 @@ class ApiServer(InProcessApi):
 
     def replace_tokens(self, tokens: Mapping[str, str] | None) -> None:
         """Accept other tokens from now on. Responses in progress, such as watches, continue."""
-        self._frontend.tokens = None if tokens is None else dict(tokens)
+        self._access.tokens = None if tokens is None else dict(tokens)
 
     def rotate_certificates(self) -> None:
         """Use a new certificate authority for new connections; clients must trust the new one.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class QualifiedName:
+
+class QualifiedName(msgspec.Struct, frozen=True):
     """A resource or kind as named in a Status: ``deployments.apps``, ``Scale.autoscaling``."""
 
     group: str

@@ -1,4 +1,4 @@
-"""The definition of a fault: a name, and hooks into one exchange."""
+"""The definition of a fault: a name, and hooks into one request and its response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kinform.testing.interception import Call, FrameFilter, ListResponse, Sink
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks of a fault into one exchange; ``None`` changes nothing.
+    """The hooks of a fault into one request and its response; ``None`` changes nothing.
 
     Attributes:
         call: Changes the request before the server handles it.
@@ -34,7 +34,7 @@ class Fault:
 
     Attributes:
         name: The name in the request log.
-        hooks: Called once per affected exchange, so its closures belong to that exchange.
+        hooks: Called once per affected request, so its closures belong to that request.
             Receives the call, and the number of requests this injection affected before.
         verbs: The verbs that it supports; empty for all.
         answers: Whether it responds in place of the server. If several such faults match one

@@ -114,11 +114,11 @@ class FaultInterception:
 
         return through_all
 
-    def listing(self, answer: ListResponse) -> ListResponse:
+    def listing(self, response: ListResponse) -> ListResponse:
         for hook in self._hooks:
             if hook.listing is not None:
-                answer = hook.listing(answer)
-        return answer
+                response = hook.listing(response)
+        return response
 
     def end(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -189,7 +189,7 @@ class Faults:
         return tuple(injection for injection in self._injections if injection.active)
 
     def begin(self, call: Call) -> FaultInterception:
-        """Start an exchange with all matching faults, but only the first that responds."""
+        """Intercept a request with all matching faults, but only the first that responds."""
         if not self._injections:
             return FaultInterception(call, (), ())
         names: list[str] = []

@@ -18,11 +18,11 @@ def empty_page() -> Fault:
     """Send a page without items, with a token for the items it should have had."""
 
     def hooks(call: Call, hits: int) -> Hooks:
-        def listing(answer: ListResponse) -> ListResponse:
-            version = int(answer.metadata["resourceVersion"])
+        def listing(response: ListResponse) -> ListResponse:
+            version = int(response.metadata["resourceVersion"])
             same_page = call.query.get("continue") or encode_token(version, _BEFORE_ALL_KEYS)
             metadata = {"resourceVersion": str(version), "continue": same_page}
-            return replace(answer, metadata=metadata, items=())
+            return replace(response, metadata=metadata, items=())
 
         return Hooks(listing=listing)
 
@@ -37,14 +37,14 @@ def items_with_kind() -> Fault:
     It has no effect in protobuf, where items never have them.
     """
 
-    def listing(answer: ListResponse) -> ListResponse:
-        kind = answer.kind.removesuffix("List")
+    def listing(response: ListResponse) -> ListResponse:
+        kind = response.kind.removesuffix("List")
 
         def name_kind(item: dict[str, Any]) -> None:
             item.setdefault("kind", kind)
-            item.setdefault("apiVersion", answer.api_version)
+            item.setdefault("apiVersion", response.api_version)
 
-        return replace(answer, items=_each(answer.items, name_kind))
+        return replace(response, items=_each(response.items, name_kind))
 
     return _list_fault("items with kind", listing)
 
@@ -56,8 +56,8 @@ def items_without_kind() -> Fault:
         item.pop("kind", None)
         item.pop("apiVersion", None)
 
-    def listing(answer: ListResponse) -> ListResponse:
-        return replace(answer, items=_each(answer.items, forget_kind))
+    def listing(response: ListResponse) -> ListResponse:
+        return replace(response, items=_each(response.items, forget_kind))
 
     return _list_fault("items without kind", listing)
 
@@ -65,8 +65,8 @@ def items_without_kind() -> Fault:
 def malformed_list() -> Fault:
     """Send a list whose last item does not decode; in JSON, the whole body does not decode."""
 
-    def listing(answer: ListResponse) -> ListResponse:
-        return replace(answer, items=(*answer.items, b'{"metadata":{"name":"broken"'))
+    def listing(response: ListResponse) -> ListResponse:
+        return replace(response, items=(*response.items, b'{"metadata":{"name":"broken"'))
 
     return _list_fault("malformed list", listing)
 

@@ -92,10 +92,10 @@ def _renumbered(
     def frames(frame: WatchFrame) -> tuple[WatchFrame]:
         return (replace(frame, object=outward(frame.object)),)
 
-    def listing(answer: ListResponse) -> ListResponse:
-        metadata = dict(answer.metadata)
+    def listing(response: ListResponse) -> ListResponse:
+        metadata = dict(response.metadata)
         metadata["resourceVersion"] = to_client(metadata["resourceVersion"])
-        return replace(answer, metadata=metadata, items=map(outward, answer.items))
+        return replace(response, metadata=metadata, items=map(outward, response.items))
 
     def hooks(call: Call, hits: int) -> Hooks:
         if call.verb == "watch":

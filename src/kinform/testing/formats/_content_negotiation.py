@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from kinform.testing import api_errors
 
@@ -15,8 +15,7 @@ _METADATA_VERSIONS = frozenset({"v1", "v1beta1"})
 _METADATA_KINDS = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptClause:
+class AcceptClause(msgspec.Struct, frozen=True):
     """One alternative of an Accept header."""
 
     media_type: str
@@ -24,8 +23,7 @@ class AcceptClause:
     quality: float
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFormat:
+class ResponseFormat(msgspec.Struct, frozen=True):
     """The format of a response. ``kind`` and ``version`` are set for metadata-only requests."""
 
     media_type: str = JSON

@@ -35,7 +35,7 @@ class Encoding(EventEncoding, Protocol):
         """Encode a single object."""
         ...
 
-    def list(self, answer: ListResponse) -> Iterator[bytes]:
+    def list(self, response: ListResponse) -> Iterator[bytes]:
         """Encode a list in chunks, each large enough for a separate write."""
         ...
 
@@ -44,7 +44,7 @@ class Encodings:
     """The formats of a server. Caches translated objects."""
 
     def __init__(self) -> None:
-        self._translations: MessageCache | None = None
+        self._messages_cache: MessageCache | None = None
 
     def objects(self, form: ResponseFormat, view: Representation, *, pretty: bool) -> Encoding:
         """Return the encoding for objects in a view."""
@@ -73,9 +73,9 @@ class Encodings:
         # Imported on first use, because most tests do not need it.
         from kinform.testing.formats.protobuf import MessageCache, ProtobufEncoding
 
-        if self._translations is None:
-            self._translations = MessageCache()
-        return ProtobufEncoding(self._translations, api_version, kind)
+        if self._messages_cache is None:
+            self._messages_cache = MessageCache()
+        return ProtobufEncoding(self._messages_cache, api_version, kind)
 
 
 def _text(media_type: str, *, custom: bool, pretty: bool) -> Encoding:
@@ -102,13 +102,13 @@ class JsonEncoding:
     def frame(self, content: bytes) -> bytes:
         return content
 
-    def list(self, answer: ListResponse) -> Iterator[bytes]:
+    def list(self, response: ListResponse) -> Iterator[bytes]:
         if self._pretty:
-            yield self.body(b"".join(_list_of(answer, custom=self._custom)))
+            yield self.body(b"".join(_list_of(response, custom=self._custom)))
             return
         parts: list[bytes] = []
         size = 0
-        for part in _list_of(answer, custom=self._custom):
+        for part in _list_of(response, custom=self._custom):
             parts.append(part)
             size += len(part)
             if size >= _PIECE:
@@ -127,14 +127,14 @@ class YamlEncoding(JsonEncoding):
 
         return yaml.safe_dump(msgspec.json.decode(json)).encode()
 
-    def list(self, answer: ListResponse) -> Iterator[bytes]:
-        yield self.body(b"".join(_list_of(answer, custom=self._custom)))
+    def list(self, response: ListResponse) -> Iterator[bytes]:
+        yield self.body(b"".join(_list_of(response, custom=self._custom)))
 
 
-def _list_of(answer: ListResponse, *, custom: bool) -> Iterator[bytes]:
+def _list_of(response: ListResponse, *, custom: bool) -> Iterator[bytes]:
     encode = msgspec.json.encode
-    kind, version = encode(answer.kind), encode(answer.api_version)
-    metadata = encode(dict(answer.metadata))
+    kind, version = encode(response.kind), encode(response.api_version)
+    metadata = encode(dict(response.metadata))
     if custom:
         yield b'{"apiVersion":%b,"items":[' % version
         tail = b'],"kind":%b,"metadata":%b}' % (kind, metadata)
@@ -142,7 +142,7 @@ def _list_of(answer: ListResponse, *, custom: bool) -> Iterator[bytes]:
         yield b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (kind, version, metadata)
         tail = b"]}"
     separator = b""
-    for item in answer.items:
+    for item in response.items:
         yield separator
         yield item
         separator = b","

@@ -83,11 +83,11 @@ class ProtobufEncoding:
     watch_type = f"{PROTOBUF};stream=watch"
 
     def __init__(self, translations: MessageCache, api_version: str, kind: str) -> None:
-        self._translations = translations
+        self._messages_cache = translations
         self._type = (api_version, kind)
 
     def body(self, json: bytes) -> bytes:
-        return self._translations.wrapped(json, self._type)
+        return self._messages_cache.wrapped(json, self._type)
 
     def event(self, type: bytes, json: bytes) -> bytes:
         return write_event(type.decode(), self.body(json))
@@ -95,10 +95,10 @@ class ProtobufEncoding:
     def frame(self, content: bytes) -> bytes:
         return len(content).to_bytes(4, "big") + content
 
-    def list(self, answer: ListResponse) -> Iterator[bytes]:
-        gvk = GVK.of(answer.api_version, answer.kind.removesuffix("List"))
-        items = [self._translations.message(item, gvk) for item in answer.items]
-        metadata = answer.metadata
+    def list(self, response: ListResponse) -> Iterator[bytes]:
+        gvk = GVK.of(response.api_version, response.kind.removesuffix("List"))
+        items = [self._messages_cache.message(item, gvk) for item in response.items]
+        metadata = response.metadata
         # Encoded as a whole, because its length comes first.
         raw = join_list(
             metadata.get("resourceVersion", ""),
@@ -106,7 +106,7 @@ class ProtobufEncoding:
             metadata.get("remainingItemCount"),
             items,
         )
-        yield wrap(answer.api_version, answer.kind, raw)
+        yield wrap(response.api_version, response.kind, raw)
 
 
 class _Type(msgspec.Struct):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+import msgspec
 
 from kinform.api import GVR
 from kinform.errors import ConfigError
@@ -13,8 +14,7 @@ from kinform.testing.interception._call import Call
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 
 
-@dataclass(frozen=True, slots=True)
-class CallFilter:
+class CallFilter(msgspec.Struct, frozen=True):
     """Criteria for calls. ``None`` matches everything.
 
     Attributes:

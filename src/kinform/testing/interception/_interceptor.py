@@ -37,12 +37,12 @@ class Interception(Protocol):
         """Return the filter for each event of this watch, or ``None``, which is faster."""
         ...
 
-    def listing(self, answer: ListResponse) -> ListResponse:
+    def listing(self, response: ListResponse) -> ListResponse:
         """Return the list to send instead."""
         ...
 
     def end(self) -> None:
-        """End the exchange, successful or not. Always called exactly once."""
+        """Called exactly once, after the response ended or failed."""
         ...
 
 

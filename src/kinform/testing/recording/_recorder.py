@@ -1,4 +1,4 @@
-"""Records each exchange in the request log, and passes it on to the faults."""
+"""Records each request in the request log, and passes it on to the faults."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ class RequestRecorder:
 
 
 class RecordedInterception:
-    """One exchange, recorded while it happens."""
+    """One request, recorded while it is handled."""
 
     def __init__(
         self, request: ReceivedRequest, interception: FaultInterception, log: RequestLog
     ) -> None:
         self.call = interception.call
         self._request = request
-        self._exchange = interception
+        self._interception = interception
         self._log = log
         self._began = time.monotonic()
 
     def sink(self, sink: Sink) -> Sink:
         # Closest to the network, to count the bytes that are actually sent.
-        return self._exchange.sink(_CountingSink(sink, self._request, self._log))
+        return self._interception.sink(_CountingSink(sink, self._request, self._log))
 
     async def before(self, sink: Sink) -> bool:
-        return await self._exchange.before(sink)
+        return await self._interception.before(sink)
 
     def authenticated(self, user: str) -> None:
         self._request.user = user
 
     def frames(self) -> FrameFilter | None:
-        return self._exchange.frames()
+        return self._interception.frames()
 
-    def listing(self, answer: ListResponse) -> ListResponse:
-        return self._exchange.listing(answer)
+    def listing(self, response: ListResponse) -> ListResponse:
+        return self._interception.listing(response)
 
     def end(self) -> None:
         self._request.duration = time.monotonic() - self._began

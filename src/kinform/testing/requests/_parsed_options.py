@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+from msgspec import field
+from msgspec.structs import replace
 
 from kinform.api import FieldRequirement, FieldSelector, LabelSelector
 from kinform.errors import SelectorError
@@ -27,8 +28,7 @@ _FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _MAX_MANAGER = 128
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedListOptions:
+class ParsedListOptions(msgspec.Struct, frozen=True):
     """The parsed options of a list or watch."""
 
     labels: LabelSelector = field(default_factory=LabelSelector)
@@ -48,15 +48,13 @@ class ParsedListOptions:
         return bool(self.labels) or bool(self.fields)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedWriteOptions:
+class ParsedWriteOptions(msgspec.Struct, frozen=True):
     """The options of a create, update or patch."""
 
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedDeleteOptions:
+class ParsedDeleteOptions(msgspec.Struct, frozen=True):
     """The options of a deletion. ``propagation`` is empty if not given."""
 
     dry_run: bool = False

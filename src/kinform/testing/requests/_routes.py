@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from urllib.parse import unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from kinform.api import GVR
 from kinform.errors import InvalidNameError
@@ -21,8 +23,7 @@ class PageNotFoundError(Exception):
     """The path does not exist: the plain 404 of a web server, not an API error."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestTarget:
+class RequestTarget(msgspec.Struct, frozen=True):
     """The target of a request. ``refusal`` is the error if it cannot be served."""
 
     verb: str = ""

@@ -7,7 +7,8 @@ discovery: the core group, then the other groups; versions by preference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kinform.api import GVK, GVR
 from kinform.testing.api_errors import QualifiedName
@@ -20,8 +21,7 @@ from kinform.testing.resources._traits import ResourceTraits
 _SHARED_STORAGE = {("events.k8s.io", "events"): ("", "events")}
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True):
     """One subresource; ``gvk`` is the kind of its responses."""
 
     name: str
@@ -29,8 +29,7 @@ class Subresource:
     verbs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(msgspec.Struct, frozen=True):
     """The paths in an object that the scale subresource uses."""
 
     spec_replicas: tuple[str, ...]
@@ -38,8 +37,7 @@ class ScalePaths:
     selector: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredKind:
+class StoredKind(msgspec.Struct, frozen=True):
     """How the objects of a resource are stored, for all of its served versions.
 
     Attributes:
@@ -57,8 +55,7 @@ class StoredKind:
     fields: tuple[SelectableField, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ServedResource:
+class ServedResource(msgspec.Struct, frozen=True):
     """One resource of one version, as served to clients."""
 
     gvr: GVR

@@ -6,7 +6,6 @@ The reader takes the JSON of an object and returns the values as text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
@@ -17,8 +16,7 @@ from kinform.api import FieldSelector
 _BY_EVERYONE = ("metadata.name", "metadata.namespace")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectableField:
+class SelectableField(msgspec.Struct, frozen=True):
     """One selectable field: its label, its path and its value if absent."""
 
     label: str

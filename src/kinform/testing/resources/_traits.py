@@ -5,7 +5,7 @@ Resources are named as in a Status: ``pods``, ``deployments.apps``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 # Kinds whose metadata.generation counts changes of the desired state.
 _GENERATION = frozenset(
@@ -130,8 +130,7 @@ _STATUS_KEEPS_METADATA = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceTraits:
+class ResourceTraits(msgspec.Struct, frozen=True):
     """The behaviour of one resource where resources differ.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinform.testing.server._access_control import AccessControl
 from kinform.testing.server._certificates import ServerCertificates
 from kinform.testing.server._frontend import REQUEST_LIMIT, Frontend
 from kinform.testing.server._in_process_api import InProcessApi
@@ -10,6 +11,7 @@ from kinform.testing.server._listener import Listener
 
 __all__ = [
     "REQUEST_LIMIT",
+    "AccessControl",
     "Frontend",
     "InProcessApi",
     "Listener",

@@ -7,7 +7,6 @@ untouched sections are copied unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -66,8 +65,7 @@ def decode_metadata(text: bytes | msgspec.Raw) -> Json:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedObject:
+class EncodedObject(msgspec.Struct, frozen=True):
     """An object as stored: its JSON, the length of its type and the position of the metadata."""
 
     body: bytes

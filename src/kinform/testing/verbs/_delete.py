@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from kinform.testing import api_errors
 from kinform.testing.api_errors import QualifiedName
@@ -18,8 +18,7 @@ _CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _DEFAULT_POD_GRACE = 30
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteResult:
+class DeleteResult(msgspec.Struct, frozen=True):
     """The result of a deletion. ``gone`` is whether the object was removed."""
 
     stored: StoredObject

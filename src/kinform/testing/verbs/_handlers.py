@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from kinform.errors import ApiError, ResourceVersionTooLargeError
 from kinform.testing import api_errors
@@ -64,8 +63,7 @@ Json = dict[str, Any]
 _WHOLE_OBJECTS = {"approval": "status", "ephemeralcontainers": "", "resize": ""}
 
 
-@dataclass(frozen=True, slots=True)
-class VerbSettings:
+class VerbSettings(msgspec.Struct, frozen=True):
     """The server options that affect verbs.
 
     Attributes:
@@ -81,8 +79,7 @@ class VerbSettings:
     watch: WatchSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """The user of a request, and a function that returns the user of a token."""
 
     user: str
@@ -97,7 +94,7 @@ class VerbHandlers:
         self._settings = settings
         self._encodings = Encodings()
 
-    async def answer(
+    async def handle(
         self, target: RequestTarget, interception: Interception, sink: Sink, caller: Caller
     ) -> None:
         """Handle a request and send the response.
@@ -113,7 +110,7 @@ class VerbHandlers:
         )
         query = {name: [value] for name, value in call.query.items()}
         if target.subresource in _WHOLE_OBJECTS:
-            target = replace_fields(target, subresource=_WHOLE_OBJECTS[target.subresource])
+            target = replace(target, subresource=_WHOLE_OBJECTS[target.subresource])
         view = Representation(served, form.version)
         pretty = requests_pretty(call.query, call.headers)
         encoding = self._encodings.objects(form, view, pretty=pretty)
@@ -160,8 +157,8 @@ class VerbHandlers:
         if not options.continue_token:
             await self._wait_for_version(required_version(options))
         namespace = request.target.namespace
-        answer = list_objects(self._cluster, request.served, namespace, options, request.view)
-        pieces = request.encoding.list(interception.listing(answer))
+        response = list_objects(self._cluster, request.served, namespace, options, request.view)
+        pieces = request.encoding.list(interception.listing(response))
         headers = common_headers(request.encoding.content_type)
         await send_pieces(sink, headers, pieces, gzip=request.gzip)
 
@@ -283,9 +280,9 @@ class VerbHandlers:
         target, served = request.target, request.served
         options = parse_delete_options(request.query, request.call.body, request.content_type)
         selected = parse_list_options(request.query, served, watch_list=self._settings.watch_list)
-        answer = list_objects(self._cluster, served, target.namespace, selected, request.view)
+        response = list_objects(self._cluster, served, target.namespace, selected, request.view)
         # Encoded before the deletion, because the response contains the deleted objects.
-        pieces = list(request.encoding.list(interception.listing(answer)))
+        pieces = list(request.encoding.list(interception.listing(response)))
         collection = self._cluster.collection(served)
         selection = Selection(collection, target.namespace, selected)
         for stored in collection.select(selection.prefix):
@@ -298,9 +295,9 @@ class VerbHandlers:
     # Reviews and subresources
 
     async def _review(self, request: _Request, sink: Sink, caller: Caller) -> None:
-        question = decode_object(request.call.body, request.content_type, request.served)
-        answer = review(request.served, question, caller.user, caller.identify)
-        await self._send(request, sink, msgspec.json.encode(answer), status=201)
+        review_request = decode_object(request.call.body, request.content_type, request.served)
+        response = review(request.served, review_request, caller.user, caller.identify)
+        await self._send(request, sink, msgspec.json.encode(response), status=201)
 
     async def _subresource(self, request: _Request, sink: Sink) -> None:
         target, served, call = request.target, request.served, request.call
@@ -308,19 +305,19 @@ class VerbHandlers:
         options = parse_write_options(request.query, kind)
         taken = served.subresources[target.subresource.partition("/")[0]].gvk
         cluster, place = self._cluster, (target.namespace, target.name)
-        answer: Json | StoredObject
+        response: Json | StoredObject
         status = 201
         match target.subresource:
             case "scale":
                 stored = find_object(cluster, served, *place)
-                answer = handle_scale(
+                response = handle_scale(
                     cluster, served, stored, call.method, call.body, request.content_type, options
                 )
                 status = 200
             case "finalize":
                 stored = find_object(cluster, served, *place)
                 given = decode_object(call.body, request.content_type, served)
-                answer = finalize_namespace(cluster, served, stored, given, options.dry_run)
+                response = finalize_namespace(cluster, served, stored, given, options.dry_run)
                 status = 200
             case "binding":
                 body = decode_any(call.body, request.content_type, taken)
@@ -328,21 +325,21 @@ class VerbHandlers:
                     message = "name in URL does not match name in Binding object"
                     raise api_errors.bad_request(message)
                 bind_pod(cluster, served, *place, body, options.dry_run)
-                answer = _success(201)
+                response = _success(201)
             case "eviction":
                 body = decode_any(call.body, request.content_type, taken)
                 evict_pod(cluster, served, *place, body)
-                answer = _success(201)
+                response = _success(201)
             case "token":
                 body = decode_any(call.body, request.content_type, taken)
-                answer = create_token(cluster, served, *place, body)
+                response = create_token(cluster, served, *place, body)
             case _:
                 find_object(cluster, served, *place)
                 raise _node_required(served, target)
-        if isinstance(answer, StoredObject):
-            encoded = request.view.body(answer)
+        if isinstance(response, StoredObject):
+            encoded = request.view.body(response)
         else:
-            encoded = msgspec.json.encode(answer)
+            encoded = msgspec.json.encode(response)
         await self._send(request, sink, encoded, status=status)
 
     # Responses
@@ -352,12 +349,11 @@ class VerbHandlers:
 
     async def _send(self, request: _Request, sink: Sink, body: bytes, *, status: int = 200) -> None:
         headers = common_headers(request.encoding.content_type)
-        answer = request.encoding.body(body)
-        await send_body(sink, status, headers, answer, gzip=request.gzip)
+        response = request.encoding.body(body)
+        await send_body(sink, status, headers, response, gzip=request.gzip)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True):
     call: Call
     query: Query
     target: RequestTarget

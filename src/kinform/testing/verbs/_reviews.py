@@ -1,4 +1,4 @@
-"""Answers review requests about identity and permissions, which are not stored.
+"""Responds to review requests about identity and permissions, which are not stored.
 
 Authenticated users may do everything, so all permissions are granted.
 """
@@ -26,14 +26,14 @@ def is_review(served: ServedResource) -> bool:
 
 
 def review(
-    served: ServedResource, question: Json, user: str, identify: Callable[[str], str | None]
+    served: ServedResource, review_request: Json, user: str, identify: Callable[[str], str | None]
 ) -> Json:
     """Return the review with its result. ``identify`` returns the user of a token."""
     match served.kind:
         case "SelfSubjectReview":
             status: Json = {"userInfo": _user_info(user)}
         case "TokenReview":
-            token = (question.get("spec") or {}).get("token", "")
+            token = (review_request.get("spec") or {}).get("token", "")
             found = identify(token)
             status = (
                 {"user": {}}
@@ -47,14 +47,14 @@ def review(
             status = _ALL_RULES
         case _:
             status = {"allowed": True}
-    answer: Json = {
+    response: Json = {
         "kind": served.kind,
         "apiVersion": served.api_version,
-        "metadata": question.get("metadata") or {},
+        "metadata": review_request.get("metadata") or {},
     }
-    if "spec" in question:
-        answer["spec"] = question["spec"]
-    return {**answer, "status": status}
+    if "spec" in review_request:
+        response["spec"] = review_request["spec"]
+    return {**response, "status": status}
 
 
 def _user_info(user: str) -> Json:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from kinform.errors import ApiError
 from kinform.testing import api_errors
@@ -30,8 +31,7 @@ _LAST_BOOKMARK = 2.0
 _FLUSH = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class WatchSettings:
+class WatchSettings(msgspec.Struct, frozen=True):
     """The settings of a server's watches.
 
     Attributes:

@@ -79,7 +79,7 @@ def check_namespace_of(served: ServedResource, given: str, namespace: str) -> No
 
 
 def given_version(metadata: Mapping[str, Any]) -> int:
-    """Return the version that a client wants to replace; 0 if not given.
+    """Return the version that a client expects to replace; 0 if not given.
 
     Raises:
         ServerError: The version is invalid; the real server fails on it, too.
@@ -212,10 +212,10 @@ def _finish(
 
     The result has the previous version, because this state was never stored.
     """
-    answer = store_object(cluster, served, old.key, new, dry_run=True, old=old)
+    response = store_object(cluster, served, old.key, new, dry_run=True, old=old)
     if not options.dry_run:
         remove_object(cluster, served, old)
-    return answer
+    return response
 
 
 def accept_object(served: ServedResource, obj: Mapping[str, Any], namespace: str) -> ObjectDocument:

@@ -30,7 +30,7 @@ _FULL_VERSION = {
 }
 
 
-class DiscoveryPages:
+class ApiDiscovery:
     """The discovery documents of a server, built on demand and cached until they change."""
 
     def __init__(self, registry: ResourceRegistry) -> None:
