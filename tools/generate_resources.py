@@ -1,10 +1,10 @@
-"""Aggregated discovery in, ``src/kinform/testing/resources/_generated_resources.py`` out.
+"""Generates ``src/kinform/testing/resources/_generated_resources.py`` from discovery.
 
     python -m tools.generate_resources                 # asks a real kube-apiserver
     python -m tools.generate_resources --from FOLDER   # reads a dump of those answers
     python -m tools.generate_resources --check         # writes nothing; fails if they differ
 
-Names and flags only: descriptions are not ours to copy. The same server gives the same bytes.
+It contains only names and flags. The same server always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OUTPUT = Path(__file__).parent.parent / "src/kinform/testing/resources/_generate
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _EVERY_VERB = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _LINE_LENGTH = 100
-# What depends on who built the binary, and when, would make the same version give other bytes.
+# Without the fields that differ between builds of the same version.
 _VERSION_FIELDS = (
     "major",
     "minor",
@@ -38,10 +38,10 @@ _VERSION_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a server says of itself: its version, and its groups in its order of preference.
+    """The discovery of a server: its version, and its groups in order of preference.
 
     ``hashes`` has the storage version hash by group-version and plural: only the older,
-    unaggregated form of discovery tells it.
+    unaggregated form of discovery contains it.
     """
 
     version: Mapping[str, str]
@@ -50,7 +50,7 @@ class Discovery:
 
     @classmethod
     def from_folder(cls, folder: Path) -> Discovery:
-        """From ``api.json``, ``apis.json``, ``version.json`` and ``legacy/GROUP_VERSION.json``."""
+        """Read ``api.json``, ``apis.json``, ``version.json`` and ``legacy/GROUP_VERSION.json``."""
 
         def read(path: str) -> Any:
             _, root, *group_version = path.split("/")
@@ -61,7 +61,7 @@ class Discovery:
 
     @classmethod
     def from_real_cluster(cls) -> Discovery:
-        # Imported here: reading a folder needs neither binaries nor certificates.
+        # Imported here, because reading a folder needs neither binaries nor certificates.
         from tests.support.cluster import RealCluster
 
         with RealCluster() as cluster:
@@ -97,7 +97,7 @@ def _group_versions(groups: Iterable[Any]) -> Iterator[str]:
 
 
 def render(discovery: Discovery) -> str:
-    """The whole module as text, already in the formatter's style."""
+    """Return the module as text, formatted like by ruff."""
     body = "\n".join(_body(discovery)) + "\n"
     digest = hashlib.sha256(body.encode()).hexdigest()
     release = discovery.version["gitVersion"]
@@ -215,7 +215,9 @@ def _text(value: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="generate_resources", description=__doc__)
-    parser.add_argument("--from", dest="folder", type=Path, help="a folder with a server's answers")
+    parser.add_argument(
+        "--from", dest="folder", type=Path, help="a folder with a server's responses"
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments = parser.parse_args(argv)
     folder: Path | None = arguments.folder
@@ -226,9 +228,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if OUTPUT.read_text(encoding="utf-8") == text:
         return 0
-    print(
-        f"{OUTPUT} is not what this server says; run tools/generate_resources.py", file=sys.stderr
-    )
+    print(f"{OUTPUT} does not match this server; run tools/generate_resources.py", file=sys.stderr)
     return 1
 
 
