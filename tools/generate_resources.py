@@ -97,7 +97,7 @@ def _group_versions(groups: Iterable[Any]) -> Iterator[str]:
 
 
 def render(discovery: Discovery) -> str:
-    """Return the module as text, formatted like by ruff."""
+    """Return the module as text, formatted as ruff does."""
     body = "\n".join(_body(discovery)) + "\n"
     digest = hashlib.sha256(body.encode()).hexdigest()
     release = discovery.version["gitVersion"]
