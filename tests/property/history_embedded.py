@@ -13,7 +13,7 @@ from kinform.client import Client
 from kinform.errors import NotFoundError
 from kinform.informers import ListWatch, ReflectorOptions
 from kinform.testing import ApiServer, faults
-from kinform.testing._interception import Call
+from kinform.testing.interception import Call
 from kinform.transport import Anonymous
 from tests.property.histories import Question
 from tests.property.history_folds import Known

@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from kinform.cli import _demo, _generate, _serve, _version
+from kinform.cli import _generate_command, _serve_command, _version_command, demo
 from kinform.errors import KinformError
 
-_COMMANDS = (_serve, _demo, _generate, _version)
+_COMMANDS = (_serve_command, demo, _generate_command, _version_command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,11 +44,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kinform",
-        description="The informer stack for Python. Most commands need no cluster.",
-        epilog="`kinform COMMAND --help` says more about a command.",
+        description="The informer stack for Python. Most commands work without a cluster.",
+        epilog="`kinform COMMAND --help` describes the options of a command.",
     )
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in _COMMANDS:
-        command.add_to(commands)
+        command.add_command(commands)
     return parser

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kinform.testing import cluster_life, faults
     from kinform.testing._apiserver import ApiServer
-    from kinform.testing._blocking import BlockingApiServer
-    from kinform.testing._request_log import ReceivedRequest, RequestLog
+    from kinform.testing._blocking_apiserver import BlockingApiServer
     from kinform.testing._virtual_time import VirtualTimeLoop, run_virtual, virtual_time
+    from kinform.testing.recording import ReceivedRequest, RequestLog
 
 __all__ = [
     "ApiServer",
@@ -26,9 +26,9 @@ __all__ = [
 
 _HOMES = {
     "ApiServer": "_apiserver",
-    "BlockingApiServer": "_blocking",
-    "ReceivedRequest": "_request_log",
-    "RequestLog": "_request_log",
+    "BlockingApiServer": "_blocking_apiserver",
+    "ReceivedRequest": "recording",
+    "RequestLog": "recording",
     "VirtualTimeLoop": "_virtual_time",
     "run_virtual": "_virtual_time",
     "virtual_time": "_virtual_time",

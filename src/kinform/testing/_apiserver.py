@@ -15,31 +15,32 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from kinform.errors import StateError
-from kinform.testing._certificates import ServerCertificates
-from kinform.testing._cluster import Cluster
-from kinform.testing._crds import DefinitionController
-from kinform.testing._frontend import REQUEST_LIMIT, Frontend
-from kinform.testing._in_process_api import InProcessApi
-from kinform.testing._kubeconfig import write_kubeconfig
-from kinform.testing._listening import Listening
-from kinform.testing._namespaces import NamespaceController
-from kinform.testing._recorder import Recorder
-from kinform.testing._request_log import RequestLog
-from kinform.testing._verbs import Verbs, VerbSettings
-from kinform.testing._watch import WatchSettings
+from kinform.testing.builtin_controllers import DefinitionController, NamespaceController
 from kinform.testing.faults import Faults
+from kinform.testing.recording import RequestLog, RequestRecorder
+from kinform.testing.server import (
+    REQUEST_LIMIT,
+    AccessControl,
+    Frontend,
+    InProcessApi,
+    Listener,
+    ServerCertificates,
+    write_kubeconfig,
+)
+from kinform.testing.storage import ClusterState
+from kinform.testing.verbs import VerbHandlers, VerbSettings, WatchSettings
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
-    from kinform.testing._blocking import BlockingApiServer
+    from kinform.testing._blocking_apiserver import BlockingApiServer
     from kinform.transport import ClusterConfig
 
 Json = dict[str, Any]
 
 _HOST = "127.0.0.1"
-# How long requests in progress may continue after the server was stopped.
-_STOP_PATIENCE = 0.2
+# How long requests in progress may continue after the server is stopped.
+_STOP_TIMEOUT = 0.2
 _HEADER_LIMIT = 64 * 1024
 
 
@@ -76,7 +77,7 @@ class ApiServer(InProcessApi):
         watch_backlog: int = 1000,
         name: str = "embedded",
     ) -> None:
-        super().__init__(Cluster(history=history))
+        super().__init__(ClusterState(history=history))
         self.name = name
         self.faults = Faults()
         self.requests = RequestLog()
@@ -84,24 +85,25 @@ class ApiServer(InProcessApi):
         self._certificates = ServerCertificates() if tls else None
         namespaces = NamespaceController(self._cluster)
         DefinitionController(self._cluster)
-        namespaces.create_first_ones()
+        namespaces.create_initial_objects()
         settings = VerbSettings(
             watch_list=watch_list,
             compress=compress,
             future_wait=future_wait,
             watch=WatchSettings(bookmark_interval=bookmark_interval, backlog=watch_backlog),
         )
-        verbs = Verbs(self._cluster, settings)
-        recorder = Recorder(self.requests, self.faults)
-        self._frontend = Frontend(self._cluster, verbs, recorder, tokens)
+        verbs = VerbHandlers(self._cluster, settings)
+        recorder = RequestRecorder(self.requests, self.faults)
+        self._access = AccessControl(tokens)
+        self._frontend = Frontend(self._cluster, verbs, recorder, self._access)
         self._server: web.Server
-        self._listening: Listening | None = None
+        self._listening: Listener | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def blocking(cls, **options: Any) -> BlockingApiServer:
         """Return the same server on its own thread: ``with ApiServer.blocking() as api:``."""
-        from kinform.testing._blocking import BlockingApiServer
+        from kinform.testing._blocking_apiserver import BlockingApiServer
 
         return BlockingApiServer(**options)
 
@@ -126,9 +128,9 @@ class ApiServer(InProcessApi):
             StateError: The server is already running, or the port is in use.
         """
         if self._listening is not None:
-            raise StateError(f"API server {self.name!r} runs already")
+            raise StateError(f"API server {self.name!r} is already running")
         loop = asyncio.get_running_loop()
-        self._cluster.later = lambda work: _soon(loop, work)
+        self._cluster.run_later = lambda work: _call_soon(loop, work)
         server = web.Server(
             self._frontend.handle,
             request_factory=_request_factory(loop),
@@ -139,11 +141,11 @@ class ApiServer(InProcessApi):
         )
         context = self._certificates.context if self._certificates else None
         try:
-            listening = Listening(server, host=_HOST, port=self._port, context=context)
+            listening = Listener(server, host=_HOST, port=self._port, context=context)
         except OSError as error:
             raise StateError(
                 f"API server {self.name!r} cannot listen on port {self._port}: {error.strerror}; "
-                "port=0 finds a free one"
+                "port=0 selects a free port"
             ) from error
         self._server, self._listening, self._port = server, listening, listening.port
 
@@ -158,8 +160,8 @@ class ApiServer(InProcessApi):
         # Watches end cleanly before their connections are closed.
         await asyncio.sleep(0)
         self._server.pre_shutdown()
-        await self._server.shutdown(_STOP_PATIENCE)
-        self._cluster.later = lambda work: work()
+        await self._server.shutdown(_STOP_TIMEOUT)
+        self._cluster.run_later = lambda work: work()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -198,7 +200,7 @@ class ApiServer(InProcessApi):
     @property
     def token(self) -> str | None:
         """The first accepted token; ``None`` without authentication."""
-        return next(iter(self._frontend.tokens), None) if self._frontend.tokens else None
+        return next(iter(self._access.tokens), None) if self._access.tokens else None
 
     def kubeconfig(self, path: str | Path | None = None) -> Path:
         """Write a kubeconfig for the server; without a path, to a file that is deleted on stop."""
@@ -207,7 +209,7 @@ class ApiServer(InProcessApi):
 
     @property
     def config(self) -> ClusterConfig:
-        """Return the configuration for a client in this process."""
+        """The configuration for a client in this process."""
         from kinform.transport import ClusterConfig, StaticToken
 
         options: dict[str, Any] = {}
@@ -219,7 +221,7 @@ class ApiServer(InProcessApi):
 
     def replace_tokens(self, tokens: Mapping[str, str] | None) -> None:
         """Accept other tokens from now on. Responses in progress, such as watches, continue."""
-        self._frontend.tokens = None if tokens is None else dict(tokens)
+        self._access.tokens = None if tokens is None else dict(tokens)
 
     def rotate_certificates(self) -> None:
         """Use a new certificate authority for new connections; clients must trust the new one.
@@ -235,7 +237,7 @@ class ApiServer(InProcessApi):
 
     def _check_running(self) -> None:
         if self._listening is None:
-            raise StateError(f"API server {self.name!r} does not run; use it inside async with")
+            raise StateError(f"API server {self.name!r} is not running; use it inside `async with`")
 
     def _private_folder(self) -> Path:
         self._check_running()
@@ -265,7 +267,7 @@ class ApiServer(InProcessApi):
         self._cluster.storage.compact(limit)
 
 
-def _soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
     loop.call_soon(work)
 
 

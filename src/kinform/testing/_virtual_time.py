@@ -67,7 +67,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             return []
         events = super().select(self._patience)
         if not events:
-            raise StateError(_where_they_wait(self._patience))
+            raise StateError(_describe_deadlock(self._patience))
         return events
 
 
@@ -97,11 +97,11 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return run
 
 
-def _where_they_wait(patience: float) -> str:
+def _describe_deadlock(patience: float) -> str:
     places = sorted(map(_place, asyncio.all_tasks()))
     return (
-        f"nothing is ready, no timer is set, and no other thread called within {patience:g} s, so "
-        f"nobody will ever wake {'; '.join(places) or 'this loop'}"
+        f"the loop would wait forever: nothing is ready, no timer is set, and no other thread "
+        f"called within {patience:g} s; waiting: {'; '.join(places) or 'no task'}"
     )
 
 

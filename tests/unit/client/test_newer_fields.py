@@ -12,7 +12,7 @@ from kinform.client import Client
 from kinform.errors import ConflictError
 from kinform.models.core.v1 import Container, Pod
 from kinform.objects import Unstructured
-from kinform.testing._json_patch import apply_json_patch
+from kinform.testing.patches import apply_json_patch
 from kinform.transport import Request
 from tests.support.answers import Answer, json_answer, status
 from tests.support.memory_transport import MemoryTransport

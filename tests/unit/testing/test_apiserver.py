@@ -1,4 +1,4 @@
-"""The server as a whole: starting, stopping, entering, and what it does with odd requests."""
+"""The server as a whole: lifetime, addresses, credentials, the clock, and unusual requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+import aiohttp
 import pytest
 
 from kinform.errors import StateError
-from kinform.testing import ApiServer, _listening
+from kinform.testing import ApiServer
+from kinform.testing.server import _listener
 from tests.support import raw_http
 from tests.support.waiting import wait_until
 
@@ -29,14 +31,14 @@ def _map(name: str, **data: str) -> dict[str, Any]:
 async def test_a_server_that_does_not_run_has_no_address() -> None:
     api = ApiServer(name="mine")
 
-    with pytest.raises(StateError, match="'mine' does not run"):
+    with pytest.raises(StateError, match="'mine' is not running"):
         _ = api.url
     await api.stop()
 
 
 async def test_a_server_runs_once_at_a_time() -> None:
     async with ApiServer() as api:
-        with pytest.raises(StateError, match="runs already"):
+        with pytest.raises(StateError, match="is already running"):
             await api.start()
 
 
@@ -266,7 +268,7 @@ async def test_the_root_tells_the_paths(kinform_api: ApiServer) -> None:
 async def test_who_comes_when_descriptors_have_run_out_waits_until_there_are_some(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_listening, "_PAUSE", 0.05)
+    monkeypatch.setattr(_listener, "_PAUSE", 0.05)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with ApiServer() as api:
         address = urlsplit(api.url)
@@ -275,9 +277,64 @@ async def test_who_comes_when_descriptors_have_run_out_waits_until_there_are_som
                 lowest_free = free.fileno()
             resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
             try:
-                await wait_until(lambda: "cannot let anybody in" in caplog.text)
+                await wait_until(lambda: "cannot accept connections" in caplog.text)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             assert (await asyncio.to_thread(caller.recv, 4096)).startswith(b"HTTP/1.1 200")
     assert len(caplog.records) <= 2  # it is not asked again and again
+
+
+async def test_a_replaced_token_gets_401() -> None:
+    async with ApiServer(tokens={"old": "jane"}) as api:
+        before = await raw_http.ask(api.url, MAPS, headers={"Authorization": "Bearer old"})
+        api.replace_tokens({"new": "jane"})
+        old = await raw_http.ask(api.url, MAPS, headers={"Authorization": "Bearer old"})
+        new = await raw_http.ask(api.url, MAPS, headers={"Authorization": "Bearer new"})
+
+    assert (before.status, old.status, new.status) == (200, 401, 200)
+    assert old.json()["reason"] == "Unauthorized"
+
+
+async def test_a_watch_survives_the_rotation_of_its_token() -> None:
+    async with ApiServer(tokens={"old": "jane"}) as api:
+        headers = {"Authorization": "Bearer old"}
+        watch = f"{MAPS}?watch=true&resourceVersion={api.resource_version}"
+        async with raw_http.open_answer(api.url, watch, headers=headers) as answer:
+            api.replace_tokens({"new": "jane"})
+            api.create(_map("a"))
+            event = await answer.event()
+
+    assert event["object"]["metadata"]["name"] == "a"
+
+
+async def test_clients_must_trust_the_rotated_authority() -> None:
+    async with ApiServer(tls=True) as api:
+        old = _trusting(api)
+        api.rotate_certificates()
+        new = _trusting(api)
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await session.get(f"{api.url}/version", ssl=old)
+            async with session.get(f"{api.url}/version", ssl=new) as answer:
+                assert answer.status == 200
+
+
+def _trusting(api: ApiServer) -> ssl.SSLContext:
+    assert api.ca_data is not None
+    return ssl.create_default_context(cadata=api.ca_data.decode())
+
+
+async def test_certificates_cannot_be_rotated_without_tls(kinform_api: ApiServer) -> None:
+    with pytest.raises(StateError, match="tls=True"):
+        kinform_api.rotate_certificates()
+
+
+async def test_timestamps_come_from_the_clock(kinform_api: ApiServer) -> None:
+    kinform_api.clock = lambda: 1_000_000_000.0
+    first = kinform_api.create(_map("a"))
+    kinform_api.clock = lambda: 0.0
+    second = kinform_api.create(_map("b"))
+
+    assert first["metadata"]["creationTimestamp"] == "2001-09-09T01:46:40Z"
+    assert second["metadata"]["creationTimestamp"] == "1970-01-01T00:00:00Z"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kinform.testing.cluster_life._bodies import APPLICATIONS, Application
-from kinform.testing.cluster_life._life import ClusterLife
+from kinform.testing.cluster_life._cluster_life import ClusterLife
+from kinform.testing.cluster_life._manifests import APPLICATIONS, Application
 from kinform.testing.cluster_life._pods import realistic_pod, realistic_pod_json
-from kinform.testing.cluster_life._world import ClusterApi
+from kinform.testing.cluster_life._simulation import ClusterApi
 
 __all__ = [
     "APPLICATIONS",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from kinform.testing.cluster_life._bodies import Body, node_ready_condition
 from kinform.testing.cluster_life._kubelet import Kubelet, Stage
-from kinform.testing.cluster_life._world import DEPLOYMENTS, NODES, PODS, World, has_condition
+from kinform.testing.cluster_life._manifests import Manifest, node_ready_condition
+from kinform.testing.cluster_life._simulation import (
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    Simulation,
+    has_condition,
+)
 
 # Simulated seconds until the first incident, and the range between later ones.
 _CRASH = (2.0, (3.0, 7.0))
@@ -18,8 +24,8 @@ _REPLICAS = (1, 7)
 class Chaos:
     """Unplanned incidents. Each type has its own interval."""
 
-    def __init__(self, world: World, kubelet: Kubelet) -> None:
-        self._world = world
+    def __init__(self, simulation: Simulation, kubelet: Kubelet) -> None:
+        self._simulation = simulation
         self._kubelet = kubelet
         self._kinds = (
             (self._crash_a_pod, _CRASH[1]),
@@ -27,64 +33,66 @@ class Chaos:
             (self._roll_a_deployment, _ROLLOUT[1]),
             (self._silence_a_node, _OUTAGE[1]),
         )
-        began = world.elapsed
+        began = simulation.elapsed
         self._due = [began + kind[0] for kind in (_CRASH, _SCALE, _ROLLOUT, _OUTAGE)]
         self._back_at: dict[str, float] = {}
 
     def step(self) -> None:
         self._bring_nodes_back()
         for index, (happen, pause) in enumerate(self._kinds):
-            if self._world.elapsed >= self._due[index]:
-                self._due[index] = self._world.elapsed + self._world.random.uniform(*pause)
+            if self._simulation.elapsed >= self._due[index]:
+                self._due[index] = self._simulation.elapsed + self._simulation.random.uniform(
+                    *pause
+                )
                 happen()
 
     def _crash_a_pod(self) -> None:
         running = [
             pod
-            for pod in self._world.all(PODS)
+            for pod in self._simulation.all(PODS)
             if Stage.of(pod) is Stage.RUNNING and has_condition(pod, "Ready")
         ]
         if pod := self._one_of(running):
             self._kubelet.crash(pod)
 
     def _scale_a_deployment(self) -> None:
-        if deployment := self._one_of(self._world.all(DEPLOYMENTS)):
+        if deployment := self._one_of(self._simulation.all(DEPLOYMENTS)):
             least, most = _REPLICAS
             now = deployment["spec"]["replicas"]
-            change = self._world.random.choice((-2, -1, 1, 2))
+            change = self._simulation.random.choice((-2, -1, 1, 2))
             deployment["spec"]["replicas"] = max(least, min(most, now + change))
-            self._world.update(deployment)
+            self._simulation.update(deployment)
 
     def _roll_a_deployment(self) -> None:
-        if deployment := self._one_of(self._world.all(DEPLOYMENTS)):
+        if deployment := self._one_of(self._simulation.all(DEPLOYMENTS)):
             for container in deployment["spec"]["template"]["spec"]["containers"]:
                 container["image"] = _next_tag(container["image"])
-            self._world.update(deployment)
+            self._simulation.update(deployment)
 
     def _silence_a_node(self) -> None:
-        ready = [node for node in self._world.all(NODES) if has_condition(node, "Ready")]
+        ready = [node for node in self._simulation.all(NODES) if has_condition(node, "Ready")]
         # The last ready node stays, because the cluster would be empty without one.
         if len(ready) > 1 and (node := self._one_of(ready)):
             self._set_ready(node, ready=False)
-            lasts = self._world.random.uniform(*_OUTAGE_LASTS)
-            self._back_at[node["metadata"]["name"]] = self._world.elapsed + lasts
+            lasts = self._simulation.random.uniform(*_OUTAGE_LASTS)
+            self._back_at[node["metadata"]["name"]] = self._simulation.elapsed + lasts
 
     def _bring_nodes_back(self) -> None:
-        back = {name for name, due in self._back_at.items() if due <= self._world.elapsed}
+        back = {name for name, due in self._back_at.items() if due <= self._simulation.elapsed}
         if not back:
             return
-        for node in self._world.all(NODES):
+        for node in self._simulation.all(NODES):
             if node["metadata"]["name"] in back:
                 self._set_ready(node, ready=True)
         for name in back:
             del self._back_at[name]
 
-    def _set_ready(self, node: Body, *, ready: bool) -> None:
-        condition = node_ready_condition(ready=ready, now=self._world.now)
-        self._world.update_status(node, {**node["status"], "conditions": [condition]})
+    def _set_ready(self, node: Manifest, *, ready: bool) -> None:
+        condition = node_ready_condition(ready=ready, now=self._simulation.now)
+        self._simulation.update_status(node, {**node["status"], "conditions": [condition]})
 
-    def _one_of(self, bodies: list[Body]) -> Body | None:
-        return self._world.random.choice(bodies) if bodies else None
+    def _one_of(self, manifests: list[Manifest]) -> Manifest | None:
+        return self._simulation.random.choice(manifests) if manifests else None
 
 
 def _next_tag(image: str) -> str:

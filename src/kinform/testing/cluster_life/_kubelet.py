@@ -9,14 +9,14 @@ from __future__ import annotations
 import enum
 from collections import Counter
 
-from kinform.testing.cluster_life._bodies import Body
+from kinform.testing.cluster_life._manifests import Manifest
 from kinform.testing.cluster_life._pods import pending_status, running_status
-from kinform.testing.cluster_life._world import (
+from kinform.testing.cluster_life._simulation import (
     NODES,
     PODS,
-    World,
+    Simulation,
     has_condition,
-    is_going,
+    is_being_deleted,
 )
 
 
@@ -30,8 +30,8 @@ class Stage(enum.Enum):
     TERMINATING = enum.auto()
 
     @classmethod
-    def of(cls, pod: Body) -> Stage:
-        if is_going(pod):
+    def of(cls, pod: Manifest) -> Stage:
+        if is_being_deleted(pod):
             return cls.TERMINATING
         if "nodeName" not in pod["spec"]:
             return cls.UNSCHEDULED
@@ -53,14 +53,14 @@ _EVICTED_AFTER = 3.0
 class Kubelet:
     """Moves each pod to its next stage when it is due."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
         self._due: dict[tuple[str, Stage], float] = {}
         self._unreachable_since: dict[str, float] = {}
 
     def step(self) -> None:
-        pods = self._world.all(PODS)
-        nodes = self._world.all(NODES)
+        pods = self._simulation.all(PODS)
+        nodes = self._simulation.all(NODES)
         reachable = {node["metadata"]["name"]: has_condition(node, "Ready") for node in nodes}
         load = Counter({name: 0 for name, ready in reachable.items() if ready})
         load.update(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName") in load)
@@ -72,11 +72,11 @@ class Kubelet:
                 self._evict(pod)
         self._forget({pod["metadata"]["uid"] for pod in pods})
 
-    def crash(self, pod: Body) -> None:
+    def crash(self, pod: Manifest) -> None:
         """Let the container exit with an error and wait for its restart."""
         self._set_running(pod, ready=False, crashed=True, restarts=_restarts(pod) + 1)
 
-    def _step_pod(self, pod: Body, load: Counter[str]) -> None:
+    def _step_pod(self, pod: Manifest, load: Counter[str]) -> None:
         stage = Stage.of(pod)
         if stage is Stage.RUNNING:
             if not has_condition(pod, "Ready"):
@@ -84,24 +84,24 @@ class Kubelet:
         elif self._is_due(pod, stage):
             self._advance(pod, stage, load)
 
-    def _advance(self, pod: Body, stage: Stage, load: Counter[str]) -> None:
+    def _advance(self, pod: Manifest, stage: Stage, load: Counter[str]) -> None:
         if stage is Stage.UNSCHEDULED:
             self._schedule(pod, load)
         elif stage is Stage.TERMINATING:
-            self._world.delete(PODS, pod, grace=0)
+            self._simulation.delete(PODS, pod, grace=0)
         else:
             self._set_running(pod, ready=True, crashed=False, restarts=_restarts(pod))
 
-    def _schedule(self, pod: Body, load: Counter[str]) -> None:
+    def _schedule(self, pod: Manifest, load: Counter[str]) -> None:
         if not load:
             return
         node = min(sorted(load), key=load.__getitem__)
         load[node] += 1
         pod["spec"]["nodeName"] = node
-        pod["status"] = pending_status(now=self._world.now)
-        self._world.bind(pod)
+        pod["status"] = pending_status(now=self._simulation.now)
+        self._simulation.bind(pod)
 
-    def _set_running(self, pod: Body, *, ready: bool, crashed: bool, restarts: int) -> None:
+    def _set_running(self, pod: Manifest, *, ready: bool, crashed: bool, restarts: int) -> None:
         pod_ip = pod.get("status", {}).get("podIP") or self._new_address()
         status = running_status(
             pod,
@@ -109,27 +109,29 @@ class Kubelet:
             crashed=crashed,
             restarts=restarts,
             pod_ip=pod_ip,
-            now=self._world.now,
+            now=self._simulation.now,
         )
-        self._world.update_status(pod, status)
+        self._simulation.update_status(pod, status)
 
-    def _evict(self, pod: Body) -> None:
+    def _evict(self, pod: Manifest) -> None:
         """Evict a pod from a silent node: not ready, then deleted, then removed without kubelet."""
-        since = self._unreachable_since.setdefault(pod["metadata"]["uid"], self._world.elapsed)
+        since = self._unreachable_since.setdefault(pod["metadata"]["uid"], self._simulation.elapsed)
         stage = Stage.of(pod)
         if stage is Stage.TERMINATING:
             if self._is_due(pod, stage):
-                self._world.delete(PODS, pod, grace=0)
-        elif self._world.elapsed - since >= _EVICTED_AFTER:
-            self._world.delete(PODS, pod)
+                self._simulation.delete(PODS, pod, grace=0)
+        elif self._simulation.elapsed - since >= _EVICTED_AFTER:
+            self._simulation.delete(PODS, pod)
         elif has_condition(pod, "Ready"):
             self._set_running(pod, ready=False, crashed=False, restarts=_restarts(pod))
 
-    def _is_due(self, pod: Body, stage: Stage) -> bool:
+    def _is_due(self, pod: Manifest, stage: Stage) -> bool:
         key = (pod["metadata"]["uid"], stage)
         if key not in self._due:
-            self._due[key] = self._world.elapsed + self._world.random.uniform(*_SECONDS[stage])
-        if self._world.elapsed < self._due[key]:
+            self._due[key] = self._simulation.elapsed + self._simulation.random.uniform(
+                *_SECONDS[stage]
+            )
+        if self._simulation.elapsed < self._due[key]:
             return False
         del self._due[key]
         return True
@@ -140,14 +142,15 @@ class Kubelet:
             del self._unreachable_since[uid]
 
     def _new_address(self) -> str:
-        return f"10.244.{self._world.random.randrange(256)}.{self._world.random.randrange(2, 255)}"
+        random = self._simulation.random
+        return f"10.244.{random.randrange(256)}.{random.randrange(2, 255)}"
 
 
-def _is_waiting(pod: Body) -> bool:
+def _is_waiting(pod: Manifest) -> bool:
     statuses = pod["status"].get("containerStatuses") or ()
     return any("waiting" in (status.get("state") or {}) for status in statuses)
 
 
-def _restarts(pod: Body) -> int:
+def _restarts(pod: Manifest) -> int:
     statuses = pod.get("status", {}).get("containerStatuses") or ()
     return max((int(status.get("restartCount", 0)) for status in statuses), default=0)

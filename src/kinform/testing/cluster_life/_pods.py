@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from kinform.errors import ConfigError
-from kinform.testing.cluster_life._bodies import Body, owner_reference
+from kinform.testing.cluster_life._manifests import Manifest, owner_reference
 
 _EPOCH = "2026-01-01T00:00:00Z"
 # Placeholders have the length of their values, so that every pod has the requested size.
@@ -17,7 +17,7 @@ _NODE = b"@@NODE@@"
 _ADDRESS = b"@@@ADDRESS@@@@"
 
 
-def pod_body(replica_set: Body, *, suffix: str) -> Body:
+def pod_manifest(replica_set: Manifest, *, suffix: str) -> Manifest:
     """Return a new pod of a replica set, unscheduled and pending."""
     template = replica_set["spec"]["template"]
     container = template["spec"]["containers"][0]
@@ -44,7 +44,7 @@ def pod_body(replica_set: Body, *, suffix: str) -> Body:
     }
 
 
-def pending_status(*, now: str) -> Body:
+def pending_status(*, now: str) -> Manifest:
     """Return the status of a scheduled pod whose container is being created."""
     return {
         "phase": "Pending",
@@ -55,8 +55,8 @@ def pending_status(*, now: str) -> Body:
 
 
 def running_status(
-    pod: Body, *, ready: bool, restarts: int, crashed: bool, pod_ip: str, now: str
-) -> Body:
+    pod: Manifest, *, ready: bool, restarts: int, crashed: bool, pod_ip: str, now: str
+) -> Manifest:
     """Return the status of a pod whose container runs, or has crashed and waits to restart."""
     container = pod["spec"]["containers"][0]
     exited = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
@@ -83,7 +83,7 @@ def running_status(
     }
 
 
-def _conditions(*, ready: bool, now: str) -> list[Body]:
+def _conditions(*, ready: bool, now: str) -> list[Manifest]:
     states = {
         "PodReadyToStartContainers": True,
         "Initialized": True,
@@ -97,7 +97,7 @@ def _conditions(*, ready: bool, now: str) -> list[Body]:
     ]
 
 
-def realistic_pod(index: int, *, size: int = 13_000, namespace: str = "load") -> Body:
+def realistic_pod(index: int, *, size: int = 13_000, namespace: str = "load") -> Manifest:
     """Return a running pod whose JSON is exactly ``size`` bytes long.
 
     Pods differ in name, labels, node and address; as in real clusters, most of the size is
@@ -106,7 +106,7 @@ def realistic_pod(index: int, *, size: int = 13_000, namespace: str = "load") ->
     Raises:
         ConfigError: The size is too small for a pod.
     """
-    pod: Body = msgspec.json.decode(realistic_pod_json(index, size=size, namespace=namespace))
+    pod: Manifest = msgspec.json.decode(realistic_pod_json(index, size=size, namespace=namespace))
     return pod
 
 
@@ -128,7 +128,9 @@ def _template(size: int, namespace: str) -> bytes:
     pod = _small_pod(namespace)
     smallest = len(msgspec.json.encode(pod))
     if size < smallest:
-        raise ConfigError(f"a realistic pod has at least {smallest} bytes; asked for {size}")
+        raise ConfigError(
+            f"a realistic pod has at least {smallest} bytes; size={size} is too small"
+        )
     container = pod["spec"]["containers"][0]
     fields = pod["metadata"]["managedFields"][0]["fieldsV1"]
     owned = fields["f:spec"]["f:containers"]['k:{"name":"app"}']["f:env"]
@@ -145,7 +147,7 @@ def _template(size: int, namespace: str) -> bytes:
     return msgspec.json.encode(pod)
 
 
-def _small_pod(namespace: str) -> Body:
+def _small_pod(namespace: str) -> Manifest:
     container = {
         "name": "app",
         "image": "registry.example/load/app:1.0",
@@ -176,7 +178,7 @@ def _small_pod(namespace: str) -> Body:
         "kind": "ReplicaSet",
         "metadata": {"name": "load-7d9c", "uid": "6f0c4a52-8f5e-4c59-9d0e-6a2b4f1c7d10"},
     }
-    containers: Body = {'k:{"name":"app"}': {".": {}, "f:env": {".": {}}, "f:image": {}}}
+    containers: Manifest = {'k:{"name":"app"}': {".": {}, "f:env": {".": {}}, "f:image": {}}}
     managed = {
         "manager": "kube-controller-manager",
         "operation": "Update",

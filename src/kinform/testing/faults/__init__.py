@@ -5,7 +5,22 @@ api.faults.inject(faults.expired(), verb="watch", resource="pods")
 
 from __future__ import annotations
 
-from kinform.testing.faults._answers import (
+from kinform.testing.faults._connections import (
+    close_after_answer,
+    cut_after,
+    delay_answer,
+    delay_body,
+    delay_events,
+    drop_connection,
+    gzip_members,
+    hang,
+    rechunk,
+    reset_after,
+    reset_connection,
+    stall_after,
+    truncate,
+)
+from kinform.testing.faults._error_responses import (
     answer,
     bad_gateway,
     cache_not_ready,
@@ -24,22 +39,30 @@ from kinform.testing.faults._answers import (
     unauthorized,
     unavailable,
 )
-from kinform.testing.faults._connections import (
-    close_after_answer,
-    cut_after,
-    delay_answer,
-    delay_body,
-    delay_events,
-    drop_connection,
-    gzip_members,
-    hang,
-    rechunk,
-    reset_after,
-    reset_connection,
-    stall_after,
-    truncate,
+from kinform.testing.faults._fault import Fault, Hooks
+from kinform.testing.faults._initial_events import (
+    changes_before_end_bookmark,
+    missing_bookmarks,
+    missing_end_bookmark,
+    replay_on_resume,
+    unannotated_end_bookmark,
 )
-from kinform.testing.faults._events import (
+from kinform.testing.faults._injection import FaultInterception, Faults, Injection
+from kinform.testing.faults._list_pages import (
+    empty_page,
+    items_with_kind,
+    items_without_kind,
+    malformed_list,
+)
+from kinform.testing.faults._unusual_servers import (
+    huge_resource_versions,
+    ignore_initial_events,
+    ignore_metadata_accept,
+    ignore_parameters,
+    ignore_shard_selector,
+    opaque_resource_versions,
+)
+from kinform.testing.faults._watch_events import (
     RawFrame,
     close_silently,
     cut_after_events,
@@ -55,38 +78,16 @@ from kinform.testing.faults._events import (
     silence,
     storage_read_error_event,
 )
-from kinform.testing.faults._fault import Fault, Hooks, SinkAround
-from kinform.testing.faults._initial_events import (
-    changes_before_end_bookmark,
-    missing_bookmarks,
-    missing_end_bookmark,
-    replay_on_resume,
-    unannotated_end_bookmark,
-)
-from kinform.testing.faults._injection import Faults, FaultyExchange, Injection
-from kinform.testing.faults._lists import (
-    empty_page,
-    items_with_kind,
-    items_without_kind,
-    malformed_list,
-)
-from kinform.testing.faults._servers import (
-    huge_resource_versions,
-    ignore_initial_events,
-    ignore_metadata_accept,
-    ignore_parameters,
-    ignore_shard_selector,
-    opaque_resource_versions,
-)
+from kinform.testing.interception import SinkWrapper
 
 __all__ = [
     "Fault",
+    "FaultInterception",
     "Faults",
-    "FaultyExchange",
     "Hooks",
     "Injection",
     "RawFrame",
-    "SinkAround",
+    "SinkWrapper",
     "answer",
     "bad_gateway",
     "cache_not_ready",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-from kinform.testing._http import gzip_member
-from kinform.testing._interception import Call, Sink
-from kinform.testing._negotiation import PROTOBUF
-from kinform.testing.faults._fault import Fault, Hooks, SinkAround
+from kinform.testing.faults._fault import Fault, Hooks
+from kinform.testing.formats import PROTOBUF
+from kinform.testing.interception import Call, Sink, SinkWrapper
+from kinform.testing.responses import gzip_member
 
 
 def drop_connection() -> Fault:
@@ -114,7 +114,7 @@ def _around(name: str, sink: Callable[[Sink], Sink]) -> Fault:
     return Fault(name, lambda call, hits: Hooks(sink=sink))
 
 
-class _DelayedBody(SinkAround):
+class _DelayedBody(SinkWrapper):
     def __init__(self, sink: Sink, seconds: float) -> None:
         super().__init__(sink)
         self._seconds = seconds
@@ -124,7 +124,7 @@ class _DelayedBody(SinkAround):
         await asyncio.sleep(self._seconds)
 
 
-class _DelayedEvents(SinkAround):
+class _DelayedEvents(SinkWrapper):
     def __init__(self, sink: Sink, seconds: float) -> None:
         super().__init__(sink)
         self._seconds = seconds
@@ -148,7 +148,7 @@ def _frames(data: bytes) -> Iterator[bytes]:
         data = data[end:]
 
 
-class _FirstBytes(SinkAround):
+class _FirstBytes(SinkWrapper):
     """Passes a number of bytes on, then runs another action once."""
 
     def __init__(self, sink: Sink, size: int, then: Callable[[Sink], Awaitable[None]]) -> None:
@@ -172,7 +172,7 @@ class _FirstBytes(SinkAround):
             self._over = True
             await self._then(self._sink)
             # The server stops writing, as it does when a client disconnects.
-            raise ConnectionResetError("an injected fault ended this answer early")
+            raise ConnectionResetError("an injected fault ended this response early")
 
     async def finish(self) -> None:
         if not self._over:
@@ -186,7 +186,7 @@ class _Truncated(_FirstBytes):
         await super().start(status, kept)
 
 
-class _Rechunked(SinkAround):
+class _Rechunked(SinkWrapper):
     def __init__(self, sink: Sink, size: int) -> None:
         super().__init__(sink)
         self._size = size
@@ -198,7 +198,7 @@ class _Rechunked(SinkAround):
             await asyncio.sleep(0)
 
 
-class _GzipMembers(SinkAround):
+class _GzipMembers(SinkWrapper):
     def __init__(self, sink: Sink) -> None:
         super().__init__(sink)
         self._compress = True
@@ -215,7 +215,7 @@ class _GzipMembers(SinkAround):
         await super().write(gzip_member(data) if self._compress else data)
 
 
-class _ClosedAfterwards(SinkAround):
+class _ClosedAfterwards(SinkWrapper):
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         await super().start(status, {**headers, "Connection": "close"})
 

@@ -1,17 +1,17 @@
-"""The definition of a fault: a name, and hooks into one exchange."""
+"""The definition of a fault: a name, and hooks into one request and its response."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from kinform.testing._encodings import Encodings
-from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink
+from kinform.testing.formats import Encodings
+from kinform.testing.interception import Call, FrameFilter, ListResponse, Sink
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks of a fault into one exchange; ``None`` changes nothing.
+    """The hooks of a fault into one request and its response; ``None`` changes nothing.
 
     Attributes:
         call: Changes the request before the server handles it.
@@ -25,7 +25,7 @@ class Hooks:
     before: Callable[[Call, Sink], Awaitable[bool]] | None = None
     sink: Callable[[Sink], Sink] | None = None
     frames: FrameFilter | None = None
-    listing: Callable[[ListAnswer], ListAnswer] | None = None
+    listing: Callable[[ListResponse], ListResponse] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Fault:
 
     Attributes:
         name: The name in the request log.
-        hooks: Called once per affected exchange, so its closures belong to that exchange.
+        hooks: Called once per affected request, so its closures belong to that request.
             Receives the call, and the number of requests this injection affected before.
         verbs: The verbs that it supports; empty for all.
         answers: Whether it responds in place of the server. If several such faults match one
@@ -47,31 +47,6 @@ class Fault:
     verbs: frozenset[str] = frozenset()
     answers: bool = False
     applies_to: Callable[[Call], bool] = lambda call: True
-
-
-class SinkAround:
-    """A sink that passes everything on; faults override what they change."""
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-
-    async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        await self._sink.start(status, headers)
-
-    async def write(self, data: bytes) -> None:
-        await self._sink.write(data)
-
-    async def finish(self) -> None:
-        await self._sink.finish()
-
-    def abort(self) -> None:
-        self._sink.abort()
-
-    def cut(self) -> None:
-        self._sink.cut()
-
-    def reset(self) -> None:
-        self._sink.reset()
 
 
 ENCODINGS = Encodings()

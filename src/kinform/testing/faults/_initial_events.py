@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kinform.testing._interception import Call, FrameFilter, WatchFrame
 from kinform.testing.faults._fault import WATCH, Fault, Hooks, starts_with_initial_events
-from kinform.testing.faults._frames import (
-    INITIAL_EVENTS_END,
+from kinform.testing.faults._json_edits import (
     edited,
     is_bookmark,
     is_end_bookmark,
 )
+from kinform.testing.formats import INITIAL_EVENTS_END
+from kinform.testing.interception import Call, FrameFilter, WatchFrame
 
 
 def missing_bookmarks() -> Fault:

@@ -8,9 +8,15 @@ from typing import Self
 
 from kinform.api import GVR
 from kinform.errors import ConfigError
-from kinform.testing._calls import CallFilter
-from kinform.testing._interception import Call, FrameFilter, ListAnswer, Sink, WatchFrame
 from kinform.testing.faults._fault import Fault, Hooks
+from kinform.testing.interception import (
+    Call,
+    CallFilter,
+    FrameFilter,
+    ListResponse,
+    Sink,
+    WatchFrame,
+)
 
 
 class Injection:
@@ -24,7 +30,7 @@ class Injection:
         """The number of requests it affected."""
         self._calls = calls
         self._times = times
-        self._to_let_through = after
+        self._to_skip = after
         self._faults = faults
 
     @property
@@ -51,14 +57,14 @@ class Injection:
         return f"<Injection {self.fault.name}, hits={self.hits}, active={self.active}>"
 
     def matches(self, call: Call) -> bool:
-        """Whether the fault applies to this request. Also counts the requests to let through."""
+        """Whether the fault applies to this request. Also counts the requests to skip."""
         fault = self.fault
         if not self.active or (fault.verbs and call.verb not in fault.verbs):
             return False
         if not self._calls.matches(call) or not fault.applies_to(call):
             return False
-        if self._to_let_through:
-            self._to_let_through -= 1
+        if self._to_skip:
+            self._to_skip -= 1
             return False
         return True
 
@@ -68,7 +74,7 @@ class Injection:
         return hooks
 
 
-class FaultyExchange:
+class FaultInterception:
     """One request and the faults that affect it. The first injected is closest to the server."""
 
     def __init__(self, call: Call, faults: Sequence[str], hooks: Sequence[Hooks]) -> None:
@@ -108,11 +114,11 @@ class FaultyExchange:
 
         return through_all
 
-    def listing(self, answer: ListAnswer) -> ListAnswer:
+    def listing(self, response: ListResponse) -> ListResponse:
         for hook in self._hooks:
             if hook.listing is not None:
-                answer = hook.listing(answer)
-        return answer
+                response = hook.listing(response)
+        return response
 
     def end(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -147,22 +153,20 @@ class Faults:
             name: The object's name in the path.
             path: The whole path; ``*`` matches anything.
             times: The number of requests to affect; ``None`` for all until it is removed.
-            after: The number of matching requests to let through first.
+            after: The number of matching requests to skip first.
             when: A predicate on the call, evaluated after all other criteria.
 
         Raises:
             ConfigError: The criteria cannot match any request.
         """
         if times is not None and times < 1:
-            raise ConfigError(f"times={times} would hit nothing; give a number from 1, or None")
+            raise ConfigError(f"times={times} affects no request; pass at least 1, or None")
         if after < 0:
-            raise ConfigError(
-                f"after={after}: the number of requests to let through is not below 0"
-            )
+            raise ConfigError(f"after={after} is negative; pass the number of requests to skip")
         calls = CallFilter(verb, resource, namespace, name, path, when)
         if verb is not None and fault.verbs and verb not in fault.verbs:
             raise ConfigError(
-                f"the fault {fault.name!r} is for {' and '.join(sorted(fault.verbs))} alone"
+                f"the fault {fault.name!r} only supports {' and '.join(sorted(fault.verbs))}"
             )
         injection = Injection(fault, calls, times=times, after=after, faults=self)
         self._injections.append(injection)
@@ -184,10 +188,10 @@ class Faults:
         """The injections that can still affect requests."""
         return tuple(injection for injection in self._injections if injection.active)
 
-    def begin(self, call: Call) -> FaultyExchange:
-        """Start an exchange with all matching faults, but only the first that responds."""
+    def begin(self, call: Call) -> FaultInterception:
+        """Intercept a request with all matching faults, but only the first that responds."""
         if not self._injections:
-            return FaultyExchange(call, (), ())
+            return FaultInterception(call, (), ())
         names: list[str] = []
         hooks: list[Hooks] = []
         answered = False
@@ -197,4 +201,4 @@ class Faults:
             hooks.append(injection.hit(call))
             names.append(injection.fault.name)
             answered = answered or injection.fault.answers
-        return FaultyExchange(call, names, hooks)
+        return FaultInterception(call, names, hooks)
