@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec, envelope_decoder
+from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec, head_decoder
 from kinform.objects._frozen import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head, OwnerUid
@@ -43,8 +43,8 @@ __all__ = [
     "TreeHandle",
     "TypedObject",
     "Unstructured",
-    "envelope_decoder",
     "freeze",
+    "head_decoder",
     "request_body",
     "split_path",
     "step_into",

@@ -13,6 +13,7 @@ import msgspec
 from kinform._native import StructReader
 from kinform.objects import Model, PartGroup
 from kinform.protobuf._messages import fields_by_json
+from kinform.protobuf._native_readers import Described, described, is_plain, struct_reader, way_to
 from kinform.protobuf._structs import (
     ModelField,
     Names,
@@ -22,12 +23,11 @@ from kinform.protobuf._structs import (
     struct_of,
     written_field,
 )
-from kinform.protobuf._usual import Described, described, is_plain, usual_struct, way_to
 from kinform.protobuf._views import view_class, view_of
 
 
 @cache
-def usual_parts(message: str, group: PartGroup) -> StructReader:
+def parts_reader(message: str, group: PartGroup) -> StructReader:
     """Return the compiled reader of these parts, for messages in the usual encoding."""
     return StructReader(None, tuple(_described(message, part) for part in group.parts))
 
@@ -53,7 +53,7 @@ def _view_model(field: ModelField) -> type[Model] | None:
 
 
 def _made_of(model: type[Model], message: str) -> tuple[Any, StructReader]:
-    return view_class(model, message), usual_struct(model, message)
+    return view_class(model, message), struct_reader(model, message)
 
 
 @cache

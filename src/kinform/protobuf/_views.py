@@ -17,9 +17,9 @@ from kinform._native import IS_COMPILED, ViewField
 from kinform.errors import DecodeError, ReadOnlyError
 from kinform.objects import Model
 from kinform.protobuf._messages import class_of
+from kinform.protobuf._native_readers import struct_reader
 from kinform.protobuf._salvage import salvaged_name
 from kinform.protobuf._structs import ModelField, Names, Read, compiled, model_fields, written_field
-from kinform.protobuf._usual import usual_struct
 from kinform.protobuf._values import MALFORMED
 
 
@@ -88,7 +88,7 @@ def _view_field(field: ModelField, model: type[Model]) -> Any:
         return _parsed_field(field)
     name = field.attribute
     number = model.__struct_fields__.index(name)
-    reader = usual_struct(model, field.message)
+    reader = struct_reader(model, field.message)
     return ViewField(reader, number, name, lambda view: _parsed_field(field).__get__(view))
 
 

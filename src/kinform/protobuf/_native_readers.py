@@ -55,7 +55,7 @@ _VALUES: dict[str, tuple[str, object, Callable[[], Any]]] = {
 
 
 @cache
-def usual_struct(model: type[Model], message: str) -> StructReader:
+def struct_reader(model: type[Model], message: str) -> StructReader:
     """Return the compiled reader that converts a message to a struct of a plain model."""
     there = {field.attribute: field for field in model_fields(model, message)}
     return StructReader(
@@ -116,7 +116,7 @@ def _kind_of(field: ModelField) -> tuple[str, object]:
         return "converted", _converter(element, value_converter(field))
     if is_plain(model):
         # Created on first use, because models can contain each other.
-        return "struct", partial(usual_struct, model, element)
+        return "struct", partial(struct_reader, model, element)
     return "converted", _converter(element, lambda message: struct_of(model, element)(message))
 
 

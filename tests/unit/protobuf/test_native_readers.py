@@ -29,8 +29,8 @@ from kinform.models.core.v1 import Container, EnvVar, Pod, PodSpec, PodTemplateS
 from kinform.objects import Model, Part, Record, TypedObject
 from kinform.protobuf import _parts, _views, codec_for
 from kinform.protobuf._messages import class_of, fields_of
-from kinform.protobuf._parts import part_reader, usual_parts
-from kinform.protobuf._usual import Described
+from kinform.protobuf._native_readers import Described
+from kinform.protobuf._parts import part_reader, parts_reader
 from kinform.protobuf._values import MALFORMED
 from tests.support.breaking import broken
 from tests.unit.protobuf.sample import SAMPLES, entry, metadata, put, varint
@@ -66,7 +66,7 @@ def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _forget_readers() -> None:
     _views.view_class.cache_clear()
-    _parts.usual_parts.cache_clear()
+    _parts.parts_reader.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -173,7 +173,7 @@ def test_what_servers_write_is_read_without_the_parser(kind: GVK, no_parser: Non
         model = model_for(kind)
         assert model is not None
         for part in model.parts.values():
-            assert usual_parts(message, part.alone).parts(payload) is not None
+            assert parts_reader(message, part.alone).parts(payload) is not None
 
 
 def test_both_fields_and_parts_are_read_by_compiled_code_here(no_parser: None) -> None:
@@ -323,7 +323,7 @@ def check_that_broken_views_say_so(kind: GVK, payload: bytes) -> int:
     model, count = model_for(kind), 0
     assert model is not None
     for part in model.parts.values():
-        for view in usual_parts(message_of(kind), part.alone).parts(payload) or ():
+        for view in parts_reader(message_of(kind), part.alone).parts(payload) or ():
             if not isinstance(view, Model):
                 continue
             start, end = view.__dict__["_wire"][1:]
@@ -347,7 +347,7 @@ def test_the_collector_looks_at_the_same_structs_as_if_they_were_made_by_their_c
         model = model_for(kind)
         assert model is not None
         for part in model.parts.values():
-            for view in usual_parts(message_of(kind), part.alone).parts(payload) or ():
+            for view in parts_reader(message_of(kind), part.alone).parts(payload) or ():
                 for made in structs_in(view):
                     fields = {name: getattr(made, name) for name in made.__struct_fields__}
                     assert gc.is_tracked(made) == gc.is_tracked(type(made)(**fields))
@@ -804,15 +804,32 @@ def test_models_that_are_more_than_their_fields_are_made_by_their_constructors(
     spec: type[Model], message: str, payload: bytes, read: Callable[[Any], Any]
 ) -> None:
     part: Part[Any] = Part("spec", spec, spec)
-    (ours,) = usual_parts(message, part.alone).parts(payload) or [None]
+    (ours,) = parts_reader(message, part.alone).parts(payload) or [None]
     theirs = part_reader(message, "spec", spec)(class_of(message).FromString(payload))
     assert plain(read(ours)) == plain(read(theirs))
+
+
+class UntrackedSpec(Model, gc=False):  # type: ignore[call-arg]  # of dataclasses that is so
+    node_name: str = ""
+
+
+def test_views_of_a_model_without_garbage_collection_are_not_tracked() -> None:
+    """Tracking them would corrupt memory: they have no header for the collector."""
+    part: Part[Any] = Part("spec", UntrackedSpec, UntrackedSpec)
+    views = []
+    for _ in range(1000):
+        views += parts_reader("core/v1.Pod", part.alone).parts(put(2, put(10, "n1"))) or []
+    gc.collect()
+    assert {view.node_name for view in views} == {"n1"}
+    assert len(views) == 1000
+    del views
+    gc.collect()
 
 
 def test_a_default_that_is_made_is_made_anew_for_everybody() -> None:
     part: Part[Any] = Part("spec", PaintedSpec, PaintedSpec)
     payload = put(2, put(2, put(1, "a")) + put(2, put(1, "b")))
-    (spec,) = usual_parts("core/v1.Pod", part.alone).parts(payload) or [None]
+    (spec,) = parts_reader("core/v1.Pod", part.alone).parts(payload) or [None]
     one, other = spec.containers
     assert one.number != other.number
     assert one.several is not other.several
@@ -838,7 +855,7 @@ def test_threads_that_read_what_is_parsed_get_the_same_list() -> None:
 def test_a_field_that_nobody_gives_and_nobody_makes_is_an_error_in_both_ways() -> None:
     part: Part[Any] = Part("spec", NeedySpec, NeedySpec)
     payload = put(2, put(2, put(2, "an image")))
-    (ours,) = usual_parts("core/v1.Pod", part.alone).parts(payload) or [None]
+    (ours,) = parts_reader("core/v1.Pod", part.alone).parts(payload) or [None]
     parsed = class_of("core/v1.Pod").FromString(payload)
     theirs = part_reader("core/v1.Pod", "spec", NeedySpec)(parsed)
     assert ours.containers == theirs.containers == [Needy(name="", image="an image")]
