@@ -11,6 +11,7 @@ import pytest
 from kinform import _native
 from kinform._native._fallback import (
     StructReader,
+    ViewField,
     try_events,
     try_head,
     try_lines,
@@ -95,7 +96,7 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
                     if hasattr(user, function.__name__):
                         patch.setattr(user, function.__name__, function)
             patch.setattr(_codec, "parts_reader", lambda message, group: StructReader(None, ()))
-            patch.setattr(_views, "IS_COMPILED", False)
+            patch.setattr(_views, "ViewField", ViewField)
             patch.setattr(PartialMessage, "read", PartialMessage.parsed)
             _forget_views()
         yield way
@@ -104,6 +105,6 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _forget_views() -> None:
-    """Who reads their fields is decided when the first is read."""
+    """The reader of a field is chosen on first access."""
     for remembered in (_views.view_class, _views.view_of, _parts.part_reader, _parts.parts_reader):
         remembered.cache_clear()

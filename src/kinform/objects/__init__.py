@@ -7,6 +7,7 @@ from kinform.objects._frozen import FrozenDict, FrozenList, FrozenTexts, freeze,
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head, OwnerUid
 from kinform.objects._model import Always, FieldsV1, MicroTime, Model
+from kinform.objects._model_trees import alternatives
 from kinform.objects._part import Part
 from kinform.objects._part_groups import PartGroup
 from kinform.objects._partial import PartialObjectMetadata
@@ -43,6 +44,7 @@ __all__ = [
     "TreeHandle",
     "TypedObject",
     "Unstructured",
+    "alternatives",
     "freeze",
     "head_decoder",
     "request_body",

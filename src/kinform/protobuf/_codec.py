@@ -107,16 +107,15 @@ class ProtobufCodec:
         found = parts_reader(self._message, group).parts(payload)
         if found is not None:
             return found
-        message = self._parsed(payload)
         try:
             return [
-                part_reader(self._message, part.name, part.type)(message) for part in group.parts
+                part_reader(self._message, part.name, part.type)(payload) for part in group.parts
             ]
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
 
     def _parsed(self, payload: bytes) -> Any:
-        """Parse a message, which must not be modified. Cached: often several parts are read."""
+        """Parse a message, which must not be modified. Cached: often several paths are read."""
         known, message = self._last
         if known is not payload:
             message = self._read(payload, lambda message: message)
