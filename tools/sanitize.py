@@ -47,6 +47,10 @@ class MissingToolError(Exception):
     """Something that the sanitizers need is not installed."""
 
 
+class FailureError(Exception):
+    """The instrumented code does not work."""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="test compiled code under ASan and UBSan")
     parser.add_argument("--seconds", type=float, default=45.0, help="duration of the fuzzing")
@@ -58,20 +62,32 @@ def main() -> int:
             print(f"sanitize: {problem}", file=sys.stderr)
             is_required = os.environ.get("CI") or os.environ.get("KINFORM_REQUIRE_CLUSTER")
             return 1 if is_required else 0
+        except FailureError as failure:
+            print_reports(Path(directory))
+            print(f"sanitize: {failure}", file=sys.stderr)
+            return 1
         for command in commands(arguments.seconds):
             print("sanitize:", " ".join(command), flush=True)
             code = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment).returncode
             if code:
+                print_reports(Path(directory))
                 print(f"sanitize: failed with exit code {code}", file=sys.stderr)
                 return 1
     return 0
+
+
+def print_reports(directory: Path) -> None:
+    """Print the reports of the sanitizers, which have a file for each process."""
+    for report in sorted(directory.glob("report.*")):
+        print(report.read_text(), file=sys.stderr)
 
 
 def prepare(directory: Path) -> dict[str, str]:
     """Build an instrumented copy; return the environment in which Python imports it.
 
     Raises:
-        MissingToolError: It cannot be built or loaded here.
+        MissingToolError: It cannot be built here.
+        FailureError: It was built and does not work.
     """
     compiler = shutil.which((os.environ.get("CC") or "gcc").split()[0])
     include = Path(sysconfig.get_path("include"))
@@ -90,31 +106,38 @@ def prepare(directory: Path) -> dict[str, str]:
         subprocess.run(
             [compiler, *FLAGS, f"-I{include}", str(source), "-o", str(target)], check=True
         )
+    report = directory / "report"  # pytest captures what is written to stderr
     environment = {
         **{name: value for name, value in os.environ.items() if name != "KINFORM_INTERPRETED"},
         "PYTHONPATH": str(directory),
         "LD_PRELOAD": library,
         # Python's own allocator would hide overflows between its objects.
         "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=0",
-        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:log_path={report}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:log_path={report}",
     }
+    if subprocess.run([sys.executable, "-c", ""], env=environment).returncode:
+        raise MissingToolError(f"Python does not run with {library}")
     _check(environment, directory)
     return environment
 
 
 def _check(environment: dict[str, str], directory: Path) -> None:
-    """Check that the instrumented copy is the one that Python imports."""
+    """Check that Python imports and uses the instrumented copy.
+
+    Raises:
+        FailureError: It does not, or the first call was already reported by a sanitizer.
+    """
     script = "import kinform._native._structs as it, kinform._native as n; print(it.__file__)"
     script += "; print(n.WHY_INTERPRETED)"
     said = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True
     )
     if said.returncode:
-        raise MissingToolError(f"the instrumented code cannot be loaded: {said.stderr.strip()}")
+        raise FailureError(f"the instrumented code cannot be imported\n{said.stderr}")
     file, why = said.stdout.splitlines()
     if not Path(file).is_relative_to(directory) or why:
-        raise RuntimeError(f"Python imports {file} instead of the instrumented copy; {why}")
+        raise FailureError(f"Python imports {file} instead of the instrumented copy; {why}")
 
 
 def _output(*command: str) -> str:
