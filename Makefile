@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-cluster check format bench schema generate clean
+.PHONY: help demo test test-all test-cluster sanitize check format bench schema generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-cluster: $(READY) ## conformance and more against a real kube-apiserver and
 	@$(BIN)/python tools/cluster_binaries.py > /dev/null || test -z "$(KINFORM_REQUIRE_CLUSTER)"
 	@$(BIN)/python -m benchmarks.peer_programs client-go
 	$(BIN)/python -m pytest --cluster $(PYTEST_OPTIONS)
+
+sanitize: $(READY) ## compiled code under ASan and UBSan: its tests, then a minute of fuzzing
+	$(BIN)/python -m tools.sanitize
 
 check: $(READY) ## ruff, mypy strict, pyright, and the layers of the architecture
 	$(BIN)/ruff check .

@@ -13,6 +13,6 @@ setup(
             depends=[f"{_NATIVE}/_wire.h"],
             optional=True,
         )
-        for name in ("_cuts", "_structs")
+        for name in ("_framing", "_structs")
     ]
 )

@@ -9,22 +9,23 @@ from collections.abc import Iterator
 import pytest
 
 from kinform import _native
-from kinform._native._nothing import (
+from kinform._native._fallback import (
     StructReader,
-    unchunked,
-    usual_events,
-    usual_head,
-    usual_lines,
+    ViewField,
+    try_events,
+    try_head,
+    try_lines,
+    try_unchunk,
 )
 from kinform.client import _json_wire, _protobuf_wire
-from kinform.protobuf import _codec, _head, _parts, _views
+from kinform.protobuf import _codec, _head_reader, _parts, _views
 from kinform.protobuf._partial_message import PartialMessage
 from kinform.transport import _http_body
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import CannotBuildError, ensure
 
-# Who calls compiled code.
-_USERS = (_http_body, _json_wire, _protobuf_wire, _head)
+# The modules that call compiled functions.
+_USERS = (_http_body, _json_wire, _protobuf_wire, _head_reader)
 
 _CANNOT_BUILD = pytest.StashKey[CannotBuildError]()
 
@@ -90,12 +91,12 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.skip("there is no compiled code here")
     with pytest.MonkeyPatch.context() as patch:
         if way == "interpreted":
-            for function in (unchunked, usual_events, usual_head, usual_lines):
+            for function in (try_unchunk, try_events, try_head, try_lines):
                 for user in _USERS:
                     if hasattr(user, function.__name__):
                         patch.setattr(user, function.__name__, function)
-            patch.setattr(_codec, "usual_parts", lambda message, group: StructReader(None, ()))
-            patch.setattr(_views, "IS_COMPILED", False)
+            patch.setattr(_codec, "parts_reader", lambda message, group: StructReader(None, ()))
+            patch.setattr(_views, "ViewField", ViewField)
             patch.setattr(PartialMessage, "read", PartialMessage.parsed)
             _forget_views()
         yield way
@@ -104,6 +105,6 @@ def either_way(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _forget_views() -> None:
-    """Who reads their fields is decided when the first is read."""
-    for remembered in (_views.view_class, _views.view_of, _parts.part_reader, _parts.usual_parts):
+    """The reader of a field is chosen on first access."""
+    for remembered in (_views.view_class, _views.view_of, _parts.part_reader, _parts.parts_reader):
         remembered.cache_clear()

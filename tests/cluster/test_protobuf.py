@@ -23,7 +23,7 @@ from kinform.objects import (
     Unstructured,
 )
 from kinform.protobuf import codec_for, unwrap
-from kinform.protobuf._parts import usual_parts
+from kinform.protobuf._parts import parts_reader
 from tests.cluster.filled_objects import Filled, filled_objects
 from tests.cluster.informer_flows import client_in_new_namespace, config_of
 from tests.cluster.test_models import (
@@ -160,7 +160,7 @@ def check_that_nothing_is_parsed(gvk: GVK, raw: bytes) -> None:
     if not IS_COMPILED or codec is None or model is None:
         return
     for part in model.parts.values():
-        found = usual_parts(codec._message, part.alone).parts(raw)
+        found = parts_reader(codec._message, part.alone).parts(raw)
         assert found is not None, part.name
         if isinstance(view := found[0], Model):
             assert all(hasattr(view, name) for name in view.__struct_fields__)

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from kinform.api import GVK
-from kinform.protobuf import Body, codec_for, read_event, read_kind, unwrap, wrap
+from kinform.protobuf import UnwrappedBody, codec_for, read_event, read_kind, unwrap, wrap
 
 JSON = "application/json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -86,7 +86,7 @@ class Watch:
             if not (frame := await self._framed()):
                 return None
             type_, kind, raw = read_event(frame)
-            return {"type": type_, "object": decoded(Body(*read_kind(kind), raw))}
+            return {"type": type_, "object": decoded(UnwrappedBody(*read_kind(kind), raw))}
         line = await self._until(lambda: self._buffer.find(b"\n") + 1)
         found: Json | None = json.loads(line) if line else None
         return found
@@ -252,7 +252,7 @@ def _encoded(body: object) -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
-def decoded(found: Body) -> Json:
+def decoded(found: UnwrappedBody) -> Json:
     """What was in protobuf, as the server's JSON has it."""
     kind = {"kind": found.kind, "apiVersion": found.api_version}
     codec = codec_for(GVK.of(found.api_version, found.kind))

@@ -1,25 +1,26 @@
-/* Protobuf messages in; the structs and views that models have for them out.
+/* Converts protobuf messages to the structs and views of models.
 
-   A StructReader knows where in a message each field of a model is and what becomes of it; Python
-   tells it (kinform/protobuf/_usual.py). It takes messages as servers write them. Where one is not
-   like that (something twice, a text that is no UTF-8, a group) it gives up without a word, and
-   Python reads the same bytes with a parser that knows everything.
+   A StructReader knows the position of each field in a message and its conversion, which Python
+   describes (kinform/protobuf/_native_readers.py). It accepts the usual encoding of servers. At
+   anything else (a repeated scalar, invalid UTF-8, a group) it stops without an error, and Python
+   reads the same bytes with a complete parser.
 
-   Why C: a pod that is read whole is two hundred structs, lists and dicts. Made here, straight from
-   the bytes, they cost a quarter of what it takes to parse a message and to ask it for each
-   (docs/decisions/0018-what-is-usual-is-cut-by-compiled-code.md).
+   Why C: a complete pod consists of two hundred structs, lists and dicts. Created here, directly from
+   the bytes, they cost a quarter of parsing a message and requesting each field of it
+   (docs/decisions/0018-compiled-code-reads-the-common-formats.md).
 
-   A struct is filled through the places of its slots, which its class tells: they are members like
-   those of any class with __slots__. */
+   A struct is filled through the offsets of its slots, which its class provides: they are members
+   like those of any class with __slots__. kinform/_native/_canary.py checks at import that structs
+   of the installed msgspec can be created in this way. */
 
 #include "_wire.h"
 
 #include <structmember.h>
 
-/* No message of Kubernetes comes near these. The parser counts depth in the same way, up to 100. */
+/* Far above all messages of Kubernetes. The parser counts depth in the same way, up to 100. */
 #define DEEPEST 48
 #define HIGHEST_NUMBER 4095
-#define LONGEST_WAY 8
+#define LONGEST_PATH 8
 
 enum Kind {
     TEXT,
@@ -28,11 +29,11 @@ enum Kind {
     INT32,
     INT64,
     FLOAT64,
-    STRUCT,        /* convert() gives its reader */
-    VIEW,          /* convert() gives its class, and a reader of its fields */
+    STRUCT,        /* convert() returns its reader */
+    VIEW,          /* convert() returns its class, and a reader of its fields */
     TIME,          /* convert(seconds) */
-    TEXT_OF,       /* convert(the text that is all of the message) */
-    BYTES_OF,      /* convert(the bytes that are all of the message) */
+    TEXT_OF,       /* convert(the only field of the message, a text) */
+    BYTES_OF,      /* convert(the only field of the message, bytes) */
     INT_OR_STRING,
     CONVERTED,     /* convert(the bytes of the message) */
     KINDS
@@ -49,8 +50,8 @@ static const char *const shape_names[SHAPES] = {"one", "list", "map"};
 
 enum Absent {
     IS,   /* absent itself */
-    MADE, /* what absent() gives */
-    READ, /* of a struct: what an empty message reads as */
+    MADE, /* the result of absent() */
+    READ, /* of a struct: the struct of an empty message */
     ABSENTS
 };
 
@@ -60,14 +61,14 @@ struct Field {
     Py_ssize_t offset; /* in a struct */
     enum Shape shape;
     enum Kind kind;
-    int is_there;      /* the message has it, and not only the model */
+    int is_there;      /* whether the message has it, not only the model */
     enum Absent absence;
     PyObject *convert;
-    PyObject *settled; /* what convert() gave, once it was called */
+    PyObject *settled; /* the result of convert(), once it was called */
     PyObject *absent;
 };
 
-/* What the numbers of one message mean: a field, or a message with more fields of the same model. */
+/* The fields of one message by number: a field, or an inlined message with more of them. */
 struct Level {
     Py_ssize_t count;
     struct Node *nodes;
@@ -79,26 +80,26 @@ struct Node {
 };
 
 struct State {
-    PyObject *struct_meta; /* what classes of structs are instances of */
+    PyObject *struct_meta; /* the metaclass of structs */
     PyObject *reader_type;
     PyObject *view_field_type;
 };
 
 typedef struct {
     PyObject_HEAD
-    PyTypeObject *model; /* NULL for some fields of something that is no struct */
+    PyTypeObject *model; /* NULL for fields that do not form a struct */
     Py_ssize_t count;
     struct Field *fields;
     struct Level root;
 } Reader;
 
-/* Where the values of one message go. */
+/* The destination of the values of one message. */
 struct Sink {
     Reader *reader;
-    PyObject *object;  /* into a struct; or */
-    PyObject **values; /* in here; or */
-    Py_ssize_t only;   /* this one alone, in the first of them */
-    PyObject *payload; /* what views refer to */
+    PyObject *object;  /* a struct; or */
+    PyObject **values; /* an array; or */
+    Py_ssize_t only;   /* only this field, in the first element of the array */
+    PyObject *payload; /* the bytes that views refer to */
     struct Field *last_map;
     Bytes last_key;
     Py_ssize_t last_key_size;
@@ -108,11 +109,11 @@ static PyTypeObject *reader_type(PyObject *type);
 static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth);
 static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size);
 
-/* All of these return NULL or 0 where something is not usual, and also with an error. */
+/* All of these return NULL or 0 for an unusual encoding, and also with an error. */
 
 /* -- values ------------------------------------------------------------------------------------ */
 
-/* Whether convert() gave what a field of its kind needs. 0 with an error. */
+/* Check the result of convert(). Returns 0 with an error. */
 static int check_settled(Reader *owner, struct Field *field, PyObject *found)
 {
     PyObject *reader = found;
@@ -127,7 +128,7 @@ static int check_settled(Reader *owner, struct Field *field, PyObject *found)
         if (model != NULL && (class == NULL || PyType_IsSubtype(class, model)))
             return 1;
     }
-    PyErr_SetString(PyExc_TypeError, "convert() gives a reader of structs, or a class and one");
+    PyErr_SetString(PyExc_TypeError, "convert() must return a reader of structs, or a class and a reader");
     return 0;
 }
 
@@ -139,9 +140,9 @@ static int check_settled(Reader *owner, struct Field *field, PyObject *found)
 #define END_ALONE() }
 #endif
 
-/* What convert() gives for a struct or a view, borrowed; NULL with an error. It is asked for when
-   there is such a message, for models contain each other. Whoever asks at the same time may call it,
-   too, and so it stays where it is. */
+/* Return the result of convert() for a struct or a view, borrowed; NULL with an error. It is called
+   when the first such message is read, because models contain each other. Several threads may call
+   it at the same time; the first result is kept. */
 static PyObject *settled(Reader *owner, struct Field *field)
 {
     PyObject *known;
@@ -168,7 +169,7 @@ static PyObject *settled(Reader *owner, struct Field *field)
     return known;
 }
 
-/* Call with what the second argument is, which it takes. */
+/* Call a function with one argument, whose reference is stolen. */
 static PyObject *call(PyObject *function, PyObject *argument)
 {
     if (argument == NULL)
@@ -210,7 +211,7 @@ static PyObject *int_or_string_at(Bytes at, Bytes end)
     return type ? text_at(at, end - at) : PyLong_FromLong((int32_t)number);
 }
 
-/* A message, or something else that has a size. */
+/* Convert a length-delimited value. */
 static PyObject *value_at(struct Sink *sink, struct Field *field, Bytes at, Py_ssize_t size,
                           int depth)
 {
@@ -254,11 +255,11 @@ static PyObject *number_of(struct Field *field, uint64_t number)
     case INT64:
         return PyLong_FromLongLong((int64_t)number);
     default:
-        return NULL; /* something that has a size */
+        return NULL; /* a length-delimited value */
     }
 }
 
-/* What stands behind a tag. */
+/* Convert the value after a tag. */
 static PyObject *value_of(struct Sink *sink, struct Field *field, int wire_type, uint64_t number,
                           Bytes at, Py_ssize_t size, int depth)
 {
@@ -272,8 +273,8 @@ static PyObject *value_of(struct Sink *sink, struct Field *field, int wire_type,
     return found == -1.0 && PyErr_Occurred() ? NULL : PyFloat_FromDouble(found);
 }
 
-/* What an absent one is. */
-static PyObject *absent_one(Reader *reader, struct Field *field, int depth)
+/* Return the value of an absent field. */
+static PyObject *absent_value(Reader *reader, struct Field *field, int depth)
 {
     if (field->absence == IS)
         return Py_NewRef(field->absent);
@@ -296,7 +297,7 @@ static PyObject **slot_of(PyObject *object, struct Field *field)
     return (PyObject **)((char *)object + field->offset);
 }
 
-/* Where a field's value goes; NULL if nobody wants it. */
+/* Return the destination of a field's value; NULL if it is not requested. */
 static PyObject **place_of(struct Sink *sink, Py_ssize_t field)
 {
     if (sink->object != NULL)
@@ -314,7 +315,7 @@ static int put_into_list(PyObject **place, PyObject *value)
     return is_put;
 }
 
-/* Entries come in the order of their keys, as Go writes them and JSON has them. */
+/* Entries are sorted by key, as Go writes them and as in JSON. */
 static int put_into_map(struct Sink *sink, struct Field *field, PyObject **place, Bytes at,
                         Py_ssize_t size, int depth)
 {
@@ -390,7 +391,7 @@ static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes en
             continue;
         }
         if (field->shape == ONE && *place != NULL)
-            return 0; /* said twice */
+            return 0; /* a duplicate */
         PyObject *found = value_of(sink, field, wire_type, number, value, size, depth);
         if (field->shape == LIST) {
             if (!put_into_list(place, found))
@@ -401,7 +402,7 @@ static int read_level(struct Sink *sink, struct Level *level, Bytes at, Bytes en
     return 1;
 }
 
-/* An instance with nothing in it, which nobody finds before it is complete. */
+/* Create an empty instance, hidden from the garbage collector until it is complete. */
 static PyObject *new_instance(PyTypeObject *class)
 {
     PyObject *made = class->tp_alloc(class, 0);
@@ -410,8 +411,8 @@ static PyObject *new_instance(PyTypeObject *class)
     return made;
 }
 
-/* Whether the collector of garbage may ever have to look at it. msgspec decides in the same way for
-   those that it makes: what can refer to others is looked at, but not a tuple of texts. */
+/* Whether a struct with this value must be tracked by the garbage collector. msgspec decides in the
+   same way: containers are tracked, except for tuples of texts. */
 static int is_worth_tracking(PyObject *value)
 {
     return PyType_IS_GC(Py_TYPE(value)) &&
@@ -428,24 +429,24 @@ static PyObject *read_struct(Reader *reader, Bytes at, Bytes end, int depth)
         return NULL;
     struct Sink sink = {.reader = reader, .object = made, .only = -1};
     if (!read_level(&sink, &reader->root, at, end, depth))
-        goto unusual;
+        goto failed;
     for (Py_ssize_t index = 0; index < reader->count; index++) {
         PyObject **place = slot_of(made, &reader->fields[index]);
-        if (*place == NULL && (*place = absent_one(reader, &reader->fields[index], depth)) == NULL)
-            goto unusual;
+        if (*place == NULL && (*place = absent_value(reader, &reader->fields[index], depth)) == NULL)
+            goto failed;
         is_tracked |= is_worth_tracking(*place);
     }
     if (is_tracked && PyObject_IS_GC(made))
         PyObject_GC_Track(made);
     return made;
-unusual:
+failed:
     Py_DECREF(made);
     return NULL;
 }
 
 /* -- views ------------------------------------------------------------------------------------- */
 
-/* An instance of the class that has nothing of the message yet but where it is. */
+/* Create a view, which knows only the position of its message. */
 static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ssize_t size)
 {
     PyTypeObject *class = (PyTypeObject *)PyTuple_GET_ITEM(made_of, 0);
@@ -458,7 +459,7 @@ static PyObject *make_view(struct Sink *sink, PyObject *made_of, Bytes at, Py_ss
     int is_made = 0;
     for (Py_ssize_t index = 0; index < reader->count; index++) {
         struct Field *field = &reader->fields[index];
-        if (!field->is_there && (*slot_of(made, field) = absent_one(reader, field, 0)) == NULL)
+        if (!field->is_there && (*slot_of(made, field) = absent_value(reader, field, 0)) == NULL)
             goto done;
     }
     Py_ssize_t start = at - (Bytes)PyBytes_AS_STRING(sink->payload);
@@ -469,7 +470,8 @@ done:
     Py_XDECREF(wire);
     Py_XDECREF(known);
     if (is_made) {
-        PyObject_GC_Track(made);
+        if (PyObject_IS_GC(made)) /* not if the model was declared with gc=False */
+            PyObject_GC_Track(made);
         return made;
     }
     Py_DECREF(made);
@@ -481,11 +483,11 @@ typedef struct {
     Reader *reader;
     Py_ssize_t index;
     PyObject *name;
-    PyObject *wire; /* what a view calls where its message is */
-    PyObject *read; /* what else reads the field of a view */
+    PyObject *wire; /* the name of the position of a view's message */
+    PyObject *read; /* reads the field of a view in Python */
 } ViewField;
 
-/* The bytes of a view's message; NULL for none. */
+/* Return the bytes of a view's message; NULL if there are none. */
 static Bytes wire_of(PyObject *wire, Py_ssize_t *size)
 {
     Py_ssize_t start, end;
@@ -512,7 +514,7 @@ static PyObject *item_of(PyObject *known, PyObject *name)
 #endif
 }
 
-/* The value, or the one that somebody else has put there before; the value is taken. */
+/* Store a value unless there is one already, and return the stored value. Steals the value. */
 static PyObject *item_or(PyObject *known, PyObject *name, PyObject *value)
 {
     PyObject *first = NULL;
@@ -531,7 +533,7 @@ static PyObject *view_value(ViewField *self, PyObject *known)
     Reader *reader = self->reader;
     Py_ssize_t size = 0;
     PyObject *value = NULL;
-    /* A reference of our own: what is called meanwhile may do what it likes with the view. */
+    /* A new reference, because converters may modify the view. */
     PyObject *wire = item_of(known, self->wire);
     Bytes at = wire_of(wire, &size);
     struct Sink sink = {.reader = reader, .values = &value, .only = self->index};
@@ -539,7 +541,7 @@ static PyObject *view_value(ViewField *self, PyObject *known)
         if (!read_level(&sink, &reader->root, at, at + size, 0))
             Py_CLEAR(value);
         else if (value == NULL)
-            value = absent_one(reader, &reader->fields[self->index], 0);
+            value = absent_value(reader, &reader->fields[self->index], 0);
     }
     Py_XDECREF(wire);
     return value;
@@ -556,7 +558,7 @@ static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owne
     PyObject *value = view_value(self, known);
     if (value != NULL)
         value = item_or(known, self->name, value);
-    else if (is_forgotten())
+    else if (clear_content_error())
         value = PyObject_CallOneArg(self->read, view);
     Py_DECREF(known);
     return value;
@@ -572,11 +574,11 @@ static PyObject *view_field_new(PyTypeObject *type, PyObject *args, PyObject *ke
     }
     if (!PyArg_ParseTuple(args, "OnUO:ViewField", &reader, &index, &name, &read))
         return NULL;
-    PyTypeObject *wanted = reader_type((PyObject *)type);
-    if (wanted == NULL)
+    PyTypeObject *expected = reader_type((PyObject *)type);
+    if (expected == NULL)
         return NULL;
-    if (!Py_IS_TYPE(reader, wanted) || index < 0 || index >= ((Reader *)reader)->count) {
-        PyErr_SetString(PyExc_TypeError, "ViewField takes a reader and the number of a field of it");
+    if (!Py_IS_TYPE(reader, expected) || index < 0 || index >= ((Reader *)reader)->count) {
+        PyErr_SetString(PyExc_TypeError, "ViewField takes a reader and the index of one of its fields");
         return NULL;
     }
     ViewField *self = (ViewField *)type->tp_alloc(type, 0);
@@ -630,7 +632,7 @@ static PyObject *reader_parts(PyObject *object, PyObject *payload)
     int is_read = read_level(&sink, &self->root, at, at + PyBytes_GET_SIZE(payload), 0);
     for (Py_ssize_t index = 0; is_read && index < self->count; index++)
         if (values[index] == NULL)
-            is_read = (values[index] = absent_one(self, &self->fields[index], 0)) != NULL;
+            is_read = (values[index] = absent_value(self, &self->fields[index], 0)) != NULL;
     if (is_read)
         parts = PyList_New(self->count);
     for (Py_ssize_t index = 0; index < self->count; index++) {
@@ -640,7 +642,7 @@ static PyObject *reader_parts(PyObject *object, PyObject *payload)
             Py_XDECREF(values[index]);
     }
     PyMem_Free(values);
-    if (parts == NULL && is_forgotten())
+    if (parts == NULL && clear_content_error())
         Py_RETURN_NONE;
     return parts;
 }
@@ -657,7 +659,7 @@ static void free_level(struct Level *level)
     level->count = 0;
 }
 
-/* The node of a number; NULL with an error. */
+/* Return the node of a field number; NULL with an error. */
 static struct Node *node_of(struct Level *level, PyObject *given)
 {
     Py_ssize_t number;
@@ -677,21 +679,21 @@ static struct Node *node_of(struct Level *level, PyObject *given)
     return &level->nodes[number];
 }
 
-/* Note by which way a field is reached. 0 with an error. */
-static int note_way(struct Level *level, PyObject *way, Py_ssize_t field)
+/* Add the path of field numbers to a field. Returns 0 with an error. */
+static int add_path(struct Level *level, PyObject *path, Py_ssize_t field)
 {
-    Py_ssize_t length = PyTuple_GET_SIZE(way);
-    if (length > LONGEST_WAY) {
-        PyErr_SetString(PyExc_ValueError, "no field is that deep inside of others");
+    Py_ssize_t length = PyTuple_GET_SIZE(path);
+    if (length > LONGEST_PATH) {
+        PyErr_SetString(PyExc_ValueError, "a path has at most 8 field numbers");
         return 0;
     }
     for (Py_ssize_t step = 0; step < length; step++) {
-        struct Node *node = node_of(level, PyTuple_GET_ITEM(way, step));
+        struct Node *node = node_of(level, PyTuple_GET_ITEM(path, step));
         if (node == NULL)
             return 0;
         int is_last = step == length - 1;
         if (node->field >= 0 || (is_last && node->inlined != NULL)) {
-            PyErr_SetString(PyExc_ValueError, "two fields have one number");
+            PyErr_SetString(PyExc_ValueError, "two fields have the same number");
             return 0;
         }
         if (is_last)
@@ -713,11 +715,11 @@ static int index_in(const char *const *names, int count, const char *name, const
     for (int index = 0; index < count; index++)
         if (strcmp(names[index], name) == 0)
             return index;
-    PyErr_Format(PyExc_ValueError, "there is no %s '%s'", what, name);
+    PyErr_Format(PyExc_ValueError, "unknown %s '%s'", what, name);
     return -1;
 }
 
-/* Where instances of the class have the field. -1 with an error. */
+/* Return the offset of a field in instances of the class. -1 with an error. */
 static Py_ssize_t offset_in(PyTypeObject *model, const char *attribute)
 {
     PyObject *found = PyObject_GetAttrString((PyObject *)model, attribute);
@@ -729,14 +731,19 @@ static Py_ssize_t offset_in(PyTypeObject *model, const char *attribute)
         if (member->d_member->type == T_OBJECT_EX &&
             PyType_IsSubtype(model, member->d_common.d_type))
             offset = member->d_member->offset;
+        /* An offset outside of the instance would mean that the layout is not understood. */
+        if (offset < (Py_ssize_t)sizeof(PyObject) || offset % (Py_ssize_t)sizeof(PyObject *) != 0 ||
+            offset > model->tp_basicsize - (Py_ssize_t)sizeof(PyObject *))
+            offset = -1;
     }
     Py_DECREF(found);
     if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", model->tp_name, attribute);
+        PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", model->tp_name, attribute);
     return offset;
 }
 
-/* Whether these are the fields of the class, in their order: none may stay unset. 0 with an error. */
+/* Check that these are all fields of the class, in order, so that none stays unset. Returns 0 with
+   an error. */
 static int check_fields(PyObject *model, PyObject *fields)
 {
     PyObject *names = PyObject_GetAttrString(model, "__struct_fields__");
@@ -754,17 +761,17 @@ static int check_fields(PyObject *model, PyObject *fields)
     return is_same;
 }
 
-/* Take one field more, as Python describes it. 0 with an error. */
-static int describe(Reader *self, PyObject *given)
+/* Add a field, as described by Python. Returns 0 with an error. */
+static int add_field(Reader *self, PyObject *given)
 {
     struct Field *field = &self->fields[self->count];
     const char *attribute, *shape, *kind, *absence;
-    PyObject *way, *convert, *absent;
+    PyObject *path, *convert, *absent;
     if (!PyTuple_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a field is a tuple");
+        PyErr_SetString(PyExc_TypeError, "a field must be a tuple");
         return 0;
     }
-    if (!PyArg_ParseTuple(given, "sO!ssOsO:field", &attribute, &PyTuple_Type, &way, &shape, &kind,
+    if (!PyArg_ParseTuple(given, "sO!ssOsO:field", &attribute, &PyTuple_Type, &path, &shape, &kind,
                           &convert, &absence, &absent))
         return 0;
     int shape_found = index_in(shape_names, SHAPES, shape, "shape");
@@ -773,16 +780,16 @@ static int describe(Reader *self, PyObject *given)
     if (absence_found < 0)
         return 0;
     if (absence_found == READ && (kind_found != STRUCT || shape_found != ONE)) {
-        PyErr_SetString(PyExc_ValueError, "only a struct is what an empty message reads as");
+        PyErr_SetString(PyExc_ValueError, "only a single struct can be read from an empty message");
         return 0;
     }
     if (self->model != NULL && (field->offset = offset_in(self->model, attribute)) < 0)
         return 0;
     field->shape = (enum Shape)shape_found;
     field->kind = (enum Kind)kind_found;
-    field->is_there = PyTuple_GET_SIZE(way) > 0;
+    field->is_there = PyTuple_GET_SIZE(path) > 0;
     field->absence = (enum Absent)absence_found;
-    if (!note_way(&self->root, way, self->count))
+    if (!add_path(&self->root, path, self->count))
         return 0;
     field->convert = Py_NewRef(convert);
     field->absent = Py_NewRef(absent);
@@ -803,7 +810,7 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (state == NULL)
         return NULL;
     if (model != Py_None && !PyObject_TypeCheck(model, (PyTypeObject *)state->struct_meta)) {
-        PyErr_SetString(PyExc_TypeError, "the model of a StructReader is a struct's class, or None");
+        PyErr_SetString(PyExc_TypeError, "the model of a StructReader must be a subclass of Struct, or None");
         return NULL;
     }
     if (model != Py_None && !check_fields(model, fields))
@@ -820,7 +827,7 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         return PyErr_NoMemory();
     }
     while (self->count < count)
-        if (!describe(self, PyTuple_GET_ITEM(fields, self->count))) {
+        if (!add_field(self, PyTuple_GET_ITEM(fields, self->count))) {
             Py_DECREF(self);
             return NULL;
         }
@@ -840,8 +847,8 @@ static int reader_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Whoever still reads with it finds nothing that it could read. A ViewField needs no such thing: its
-   class lets go of it. */
+/* A cleared reader has no fields, so it cannot read anything. A ViewField needs no such function: its
+   class releases it. */
 static int reader_clear(PyObject *object)
 {
     Reader *self = (Reader *)object;
@@ -873,18 +880,18 @@ static PyTypeObject *reader_type(PyObject *type)
 {
     struct State *state = PyType_GetModuleState((PyTypeObject *)type);
     if (state != NULL && state->reader_type == NULL)
-        PyErr_SetString(PyExc_RuntimeError, "the module is gone");
+        PyErr_SetString(PyExc_RuntimeError, "the module was unloaded");
     return state == NULL ? NULL : (PyTypeObject *)state->reader_type;
 }
 
 static PyMethodDef reader_methods[] = {
     {"parts", reader_parts, METH_O,
-     "parts(payload) -> the values of all fields of a message; None if it is not usual"},
+     "parts(payload) -> the values of all fields of a message; None if its encoding is unusual"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot reader_slots[] = {
-    {Py_tp_doc, "StructReader(model, fields): reads usual messages as the model has them"},
+    {Py_tp_doc, "StructReader(model, fields): converts messages in the usual encoding to a model"},
     {Py_tp_new, (void *)reader_new},
     {Py_tp_methods, reader_methods},
     {Py_tp_traverse, (void *)reader_traverse},
@@ -901,7 +908,7 @@ static PyType_Spec reader_spec = {
 };
 
 static PyType_Slot view_field_slots[] = {
-    {Py_tp_doc, "ViewField(reader, number, name, read): a field that views of usual messages have"},
+    {Py_tp_doc, "ViewField(reader, index, name, read): a field of views, read from their message"},
     {Py_tp_new, (void *)view_field_new},
     {Py_tp_descr_get, (void *)view_field_get},
     {Py_tp_traverse, (void *)view_field_traverse},
@@ -970,7 +977,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "kinform._native._structs",
-    .m_doc = "Protobuf messages in; the structs and views that models have for them out.",
+    .m_doc = "Converts protobuf messages to the structs and views of models.",
     .m_size = sizeof(struct State),
     .m_slots = slots,
     .m_traverse = traverse,

@@ -1,4 +1,4 @@
-/* What all who read bytes in C need: arguments, and the numbers of protobuf. */
+/* Shared by all C readers: checks of arguments, and the varints of protobuf. */
 
 #ifndef KINFORM_WIRE_H
 #define KINFORM_WIRE_H
@@ -11,7 +11,7 @@
 
 typedef const unsigned char *Bytes;
 
-/* A position inside of something that long. */
+/* Read a position in an input of this length. Returns 0 with an error. */
 static inline int read_position(PyObject *number, Py_ssize_t longest, Py_ssize_t *position)
 {
     *position = PyLong_AsSsize_t(number);
@@ -28,13 +28,13 @@ static inline int check_bytes(PyObject *object)
 {
     if (PyBytes_Check(object))
         return 1;
-    PyErr_Format(PyExc_TypeError, "bytes, please, and not a %s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "expected bytes, got %s", Py_TYPE(object)->tp_name);
     return 0;
 }
 
-/* Forget an error about what is in the bytes: Python will find it again, and tell it better. Others,
-   as those of a signal or of a mistake, are to be passed on. */
-static inline int is_forgotten(void)
+/* Clear an error about malformed content: the Python code reads the same bytes and reports it in
+   detail. Returns 0 for all other errors, such as KeyboardInterrupt, which propagate. */
+static inline int clear_content_error(void)
 {
     if (!PyErr_Occurred())
         return 1;
@@ -45,7 +45,7 @@ static inline int is_forgotten(void)
     return 1;
 }
 
-/* Behind the number at the place; NULL if it is longer than numbers are, or not all there. */
+/* Read a varint. Returns the position after it; NULL if it is longer than 64 bits or incomplete. */
 static inline Bytes read_number(Bytes at, Bytes end, uint64_t *number)
 {
     uint64_t value = 0;
@@ -62,14 +62,14 @@ static inline Bytes read_number(Bytes at, Bytes end, uint64_t *number)
     return NULL;
 }
 
-/* The same for tags and sizes, which have no more bytes than 32 bits need. */
+/* The same for tags and sizes, which have at most 32 bits. */
 static inline Bytes read_short(Bytes at, Bytes end, uint64_t *number)
 {
-    Bytes behind = read_number(at, end, number);
-    return behind != NULL && behind - at <= 5 && *number <= UINT32_MAX ? behind : NULL;
+    Bytes after = read_number(at, end, number);
+    return after != NULL && after - at <= 5 && *number <= UINT32_MAX ? after : NULL;
 }
 
-/* Behind a size at the place, if there is as much as it says. */
+/* Read a size. Returns the position after it; NULL if the input has fewer bytes than that. */
 static inline Bytes read_size(Bytes at, Bytes end, Py_ssize_t *size)
 {
     uint64_t number;
@@ -80,7 +80,7 @@ static inline Bytes read_size(Bytes at, Bytes end, Py_ssize_t *size)
     return at;
 }
 
-/* What stands behind this byte and a size, if it reaches exactly to the end. */
+/* Read a tag and a size. Returns the content; NULL unless it ends exactly at the end. */
 static inline Bytes read_last(Bytes at, Bytes end, unsigned char tag)
 {
     Py_ssize_t size;
@@ -90,8 +90,8 @@ static inline Bytes read_last(Bytes at, Bytes end, unsigned char tag)
     return at != NULL && end - at == size ? at : NULL;
 }
 
-/* The seconds after 1970 in the message of a time, as servers write it: whole ones, and nanoseconds
-   that nobody shows. 0 if it is not usual. */
+/* Read the seconds since 1970 from a time message in the usual encoding: seconds, then nanoseconds,
+   which are ignored. Returns 0 for any other encoding. */
 static inline int read_seconds(Bytes at, Bytes end, uint64_t *seconds)
 {
     uint64_t nanoseconds;

@@ -6,7 +6,7 @@ import argparse
 import platform
 from typing import Any
 
-from kinform._native import IS_COMPILED
+from kinform._native import WHY_INTERPRETED
 from kinform._version import __version__
 
 
@@ -20,7 +20,8 @@ def add_command(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from kinform.testing.resources import KUBERNETES_VERSION
 
-    python = f"{'compiled' if IS_COMPILED else 'interpreted'}, Python {platform.python_version()}"
+    way = f"interpreted: {WHY_INTERPRETED}" if WHY_INTERPRETED else "compiled"
+    python = f"{way}, Python {platform.python_version()}"
     kubernetes = KUBERNETES_VERSION["gitVersion"]
     print(f"kinform {__version__} ({python}, serves the API of Kubernetes {kubernetes})")
     return 0

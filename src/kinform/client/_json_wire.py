@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from kinform._native import usual_lines
+from kinform._native import try_lines
 from kinform.api import GVK
 from kinform.client._decoding import decode
 from kinform.client._framing import EVENT_SHAPES, Frame, FrameDecoder
 from kinform.client._status import Status, read_status
 from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError
-from kinform.objects import JSON, Record, envelope_decoder
+from kinform.objects import JSON, Record, head_decoder
 
 
 class _ListMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -28,7 +28,7 @@ class _List(msgspec.Struct, gc=False, rename="camel"):
 
 
 _list_decoder = msgspec.json.Decoder(_List)
-_read_envelope = envelope_decoder.decode
+_read_head = head_decoder.decode
 
 
 class JsonWire:
@@ -92,8 +92,8 @@ class _JsonFraming:
             self._take(line, frames)
         while True:
             if self._kind is not None:
-                usual, start = usual_lines(
-                    chunk, start, self._longest, _read_envelope, *self._kind, JSON, EVENT_SHAPES
+                usual, start = try_lines(
+                    chunk, start, self._longest, _read_head, *self._kind, JSON, EVENT_SHAPES
                 )
                 frames += usual
             # `find` skips to the next end of line, `split` examines every byte

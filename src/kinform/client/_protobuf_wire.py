@@ -6,7 +6,7 @@ from struct import Struct
 
 import msgspec
 
-from kinform._native import usual_events
+from kinform._native import try_events
 from kinform.api import GVK
 from kinform.client._framing import EVENT_SHAPES, EventType, Frame
 from kinform.client._status import Status, error_from_status
@@ -94,7 +94,7 @@ class _ProtobufFraming:
         end = len(data)
         while end - start >= _LENGTH:
             if self._kind is not None and self._kind[2].has_objects:
-                usual, start = usual_events(
+                usual, start = try_events(
                     data, start, self._longest, *self._kind, Head, owners_of, EVENT_SHAPES
                 )
                 frames += usual

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec, envelope_decoder
+from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec, head_decoder
 from kinform.objects._frozen import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head, OwnerUid
 from kinform.objects._model import Always, FieldsV1, MicroTime, Model
+from kinform.objects._model_trees import alternatives
 from kinform.objects._part import Part
 from kinform.objects._part_groups import PartGroup
 from kinform.objects._partial import PartialObjectMetadata
@@ -43,8 +44,9 @@ __all__ = [
     "TreeHandle",
     "TypedObject",
     "Unstructured",
-    "envelope_decoder",
+    "alternatives",
     "freeze",
+    "head_decoder",
     "request_body",
     "split_path",
     "step_into",

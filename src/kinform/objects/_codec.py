@@ -12,13 +12,13 @@ import msgspec
 from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError, InvalidNameError
 from kinform.objects._head import Head
-from kinform.objects._json_cuts import drop_metadata
 from kinform.objects._json_trees import require_json
 from kinform.objects._misfits import misfit
 from kinform.objects._model import model_decoder
 from kinform.objects._model_trees import without_nulls
 from kinform.objects._part_groups import PartGroup
 from kinform.objects._paths import Path, split_path, step_into
+from kinform.objects._strip_metadata import drop_metadata
 
 
 class Codec(Protocol):
@@ -95,8 +95,8 @@ class Codec(Protocol):
         ...
 
 
-class Envelope(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The fields of an object that are decoded on arrival."""
+class _HeadAndKind(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The fields of an object that are decoded on arrival: head and kind."""
 
     metadata: Head
     api_version: str = ""
@@ -120,7 +120,7 @@ class _BareObject(msgspec.Struct, gc=False):
     metadata: _BareName | None = None
 
 
-envelope_decoder = msgspec.json.Decoder(Envelope)
+head_decoder = msgspec.json.Decoder(_HeadAndKind)
 _raw_metadata_decoder = msgspec.json.Decoder(_RawMetadata)
 _bare_object_decoder = msgspec.json.Decoder(_BareObject)
 _tree_decoder = msgspec.json.Decoder(dict[str, Any])
@@ -151,10 +151,10 @@ class JsonCodec:
 
     def read_head(self, payload: bytes) -> tuple[Head, GVK | None]:
         try:
-            envelope = envelope_decoder.decode(payload)
-            if not envelope.kind:
-                return envelope.metadata, None
-            return envelope.metadata, _gvk(envelope.api_version, envelope.kind)
+            found = head_decoder.decode(payload)
+            if not found.kind:
+                return found.metadata, None
+            return found.metadata, _gvk(found.api_version, found.kind)
         except (*_MALFORMED, InvalidNameError) as error:
             raise _decode_error("{} is not an object", payload, error) from error
 

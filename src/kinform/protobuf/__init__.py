@@ -5,8 +5,8 @@ from __future__ import annotations
 from kinform.protobuf._codec import ProtobufCodec, codec_for
 from kinform.protobuf._envelope import (
     MAGIC,
-    Body,
     ListBody,
+    UnwrappedBody,
     join_list,
     read_event,
     read_kind,
@@ -15,13 +15,13 @@ from kinform.protobuf._envelope import (
     wrap,
     write_event,
 )
-from kinform.protobuf._head import owners_of
+from kinform.protobuf._head_reader import owners_of
 
 __all__ = [
     "MAGIC",
-    "Body",
     "ListBody",
     "ProtobufCodec",
+    "UnwrappedBody",
     "codec_for",
     "join_list",
     "owners_of",

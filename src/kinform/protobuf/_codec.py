@@ -19,13 +19,13 @@ from kinform.objects import (
     split_path,
     step_into,
 )
-from kinform.protobuf._cuts import metadata_cutter
-from kinform.protobuf._head import head_of
+from kinform.protobuf._head_reader import head_of
 from kinform.protobuf._messages import class_of, fields_of, has_message
 from kinform.protobuf._partial_message import PartialMessage
-from kinform.protobuf._parts import part_reader, usual_parts
+from kinform.protobuf._parts import part_reader, parts_reader
 from kinform.protobuf._paths import read_path
 from kinform.protobuf._salvage import salvaged_name
+from kinform.protobuf._strip_metadata import metadata_stripper
 from kinform.protobuf._table import MESSAGE_PACKAGES
 from kinform.protobuf._trees import part_of, tree_of
 from kinform.protobuf._values import MALFORMED
@@ -104,19 +104,18 @@ class ProtobufCodec:
         return tree if not rest else step_into(tree, rest)
 
     def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
-        found = usual_parts(self._message, group).parts(payload)
+        found = parts_reader(self._message, group).parts(payload)
         if found is not None:
             return found
-        message = self._parsed(payload)
         try:
             return [
-                part_reader(self._message, part.name, part.type)(message) for part in group.parts
+                part_reader(self._message, part.name, part.type)(payload) for part in group.parts
             ]
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
 
     def _parsed(self, payload: bytes) -> Any:
-        """Parse a message, which must not be modified. Cached: often several parts are read."""
+        """Parse a message, which must not be modified. Cached: often several paths are read."""
         known, message = self._last
         if known is not payload:
             message = self._read(payload, lambda message: message)
@@ -138,7 +137,7 @@ class ProtobufCodec:
 
     def drop_metadata(self, payload: bytes, fields: frozenset[str]) -> bytes:
         try:
-            return metadata_cutter(self._message, fields)(payload)
+            return metadata_stripper(self._message, fields)(payload)
         except MALFORMED as error:
             raise self._no_object(payload, error) from error
 

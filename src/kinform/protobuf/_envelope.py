@@ -36,7 +36,7 @@ _LIST_METADATA = PartialMessage(
 _MALFORMED = (ParseError, UnicodeDecodeError, ValueError)
 
 
-class Body(NamedTuple):
+class UnwrappedBody(NamedTuple):
     """The content of a body: the kind and the bytes of the message."""
 
     api_version: str
@@ -44,7 +44,7 @@ class Body(NamedTuple):
     raw: bytes
 
 
-def unwrap(body: bytes) -> Body:
+def unwrap(body: bytes) -> UnwrappedBody:
     """Remove the envelope of a body.
 
     Raises:
@@ -53,7 +53,7 @@ def unwrap(body: bytes) -> Body:
     try:
         type_meta, raw = _opened(body)
         api_version, kind = _KIND.read(type_meta)
-        return Body(api_version, kind, raw)
+        return UnwrappedBody(api_version, kind, raw)
     except _MALFORMED as error:
         raise DecodeError(f"its envelope does not decode: {error}") from error
 

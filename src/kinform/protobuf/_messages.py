@@ -5,12 +5,13 @@ A package is loaded when its first message is needed, and each message is parsed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
 import msgspec
+from google.protobuf.message import DecodeError as ParseError
 
 Shape = Literal["one", "list", "map"]
 
@@ -89,6 +90,24 @@ def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
     """
     classes: Mapping[str, Any] = _parser().own_classes(messages)
     return classes
+
+
+@cache
+def field_parser(message: str, field: FieldType, way: tuple[str, ...]) -> Callable[[bytes], Any]:
+    """Return a function that parses only one field, in the inlined messages on the way to it.
+
+    All other fields are skipped, so that they may be malformed. It raises the errors of the parser.
+    """
+    parse_field = _parser().field_class(message, field, way).FromString
+
+    def parse(raw: bytes) -> Any:
+        try:
+            return parse_field(raw)
+        except ParseError:
+            class_of(message).FromString(raw)  # fails, too, with an error that names the message
+            raise
+
+    return parse
 
 
 def _parser() -> Any:

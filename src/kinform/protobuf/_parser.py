@@ -10,6 +10,7 @@ from threading import RLock
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from msgspec.structs import replace
 
 from kinform.protobuf._messages import FieldType, fields_of, messages_of, read_fields
 
@@ -51,6 +52,23 @@ def own_classes(messages: Mapping[str, str]) -> Mapping[str, Any]:
         elif known != described:
             raise ValueError(f"there are two different messages {package}; give one another name")
     return {name: _class(f"{package}.{name}") for name in messages}
+
+
+def field_class(message: str, field: FieldType, way: tuple[str, ...]) -> Any:
+    """Create a class with only one field of a message, in the inlined messages on the way to it."""
+    package = "/".join(("kinform/only", message, *way, field.proto, field.shape, field.element))
+    levels: dict[str, tuple[FieldType, ...]] = {}
+    owner = message
+    for depth, inlined in enumerate(way):
+        step = next(each for each in fields_of(owner) if each.proto == inlined)
+        owner = step.element
+        levels[f"Level{depth}"] = (replace(step, element=f"{package}.Level{depth + 1}"),)
+    levels[f"Level{len(way)}"] = (field,)
+    with _loading:
+        if package not in _own:
+            _put_into_pool(package, levels)
+            _own[package] = levels
+    return _class(f"{package}.Level0")
 
 
 def _class(message: str) -> Any:

@@ -5,29 +5,24 @@ A part that is a struct becomes a view; other parts are decoded as in a struct.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from kinform._native import StructReader
 from kinform.objects import Model, PartGroup
-from kinform.protobuf._messages import fields_by_json
-from kinform.protobuf._structs import (
-    ModelField,
-    Names,
-    Read,
-    compiled,
-    struct_model,
-    struct_of,
-    written_field,
-)
-from kinform.protobuf._usual import Described, described, is_plain, usual_struct, way_to
+from kinform.protobuf._messages import field_parser, fields_by_json
+from kinform.protobuf._models import ModelField, field_reader
+from kinform.protobuf._native_readers import Described, described, is_plain, struct_reader, way_to
+from kinform.protobuf._partial_message import joined
 from kinform.protobuf._views import view_class, view_of
 
 
 @cache
-def usual_parts(message: str, group: PartGroup) -> StructReader:
+def parts_reader(message: str, group: PartGroup) -> StructReader:
     """Return the compiled reader of these parts, for messages in the usual encoding."""
     return StructReader(None, tuple(_described(message, part) for part in group.parts))
 
@@ -48,24 +43,40 @@ def _view_model(field: ModelField) -> type[Model] | None:
 
     A model with more than its fields is created by its constructor, completely decoded.
     """
-    model = struct_model(field) if field.kind.shape == "one" else None
-    return model if model is not None and is_plain(model) else None
+    model = field.model if field.kind.shape == "one" else None
+    return model if model is not None and is_plain(model, field.kind.element) else None
 
 
 def _made_of(model: type[Model], message: str) -> tuple[Any, StructReader]:
-    return view_class(model, message), usual_struct(model, message)
+    return view_class(model, message), struct_reader(model, message)
 
 
 @cache
-def part_reader(message: str, json: str, hint: Any) -> Read:
-    """Return a function that reads a part of a parsed message; ``None`` if it is absent."""
+def part_reader(message: str, json: str, hint: Any) -> Callable[[bytes], Any]:
+    """Return a function that reads a part of an object in Python; ``None`` if it is absent.
+
+    Only this part is decoded, and of a view nothing but its bytes: as in compiled code, a malformed
+    field does not affect the others.
+    """
     field = _field(message, json, hint)
     if field is None:
-        return lambda value: None
-    names: Names = {}
-    value = written_field(field, names, view_of if _view_model(field) else struct_of)
-    read: Read = compiled(f"def read(m): return {value}", f"{message}.{json}", names)["read"]
-    return read
+        return lambda payload: None
+    kind, way = field.kind, field.way
+    model = _view_model(field)
+    if model is None:
+        read = field_reader(field)
+        parse = field_parser(message, kind, way)
+        return lambda payload: read(parse(payload))
+    view = view_of(model, kind.element)
+    pieces = msgspec.structs.replace(kind, shape="list", element="bytes", is_pointer=False)
+    split = field_parser(message, pieces, way)
+    pieces_in = attrgetter(".".join((*way, kind.proto)))
+
+    def read_view(payload: bytes) -> Any:
+        found = pieces_in(split(payload))
+        return view(joined(found), payload) if found else None
+
+    return read_view
 
 
 def _field(message: str, json: str, hint: Any) -> ModelField | None:
@@ -74,6 +85,10 @@ def _field(message: str, json: str, hint: Any) -> ModelField | None:
     if found is None:
         return None
     kind, way = found
-    # An empty message is an empty part, not an absent one.
-    kind = msgspec.structs.replace(kind, is_pointer=kind.is_pointer or kind.is_message)
-    return ModelField("part", hint, lambda: None, message, kind, way)
+    if kind.is_message:
+        # An empty message is an empty part, not an absent one.
+        kind = msgspec.structs.replace(kind, is_pointer=True)
+    elif kind.shape == "one":
+        # A scalar is never absent, unless it is a pointer.
+        kind = msgspec.structs.replace(kind, omits_empty=False, omits_zero=False)
+    return ModelField("part", hint | None, lambda: None, message, kind, way)

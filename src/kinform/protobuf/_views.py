@@ -4,39 +4,44 @@ Few readers need more than a few fields. A part of a read-only object is therefo
 instance of its model whose fields are decoded from the message on first access, each completely. A
 view equals the struct that JSON gives, and its ``copy()`` is that struct.
 
-A view created by compiled code keeps its message as bytes (``_wire``) and reads from them. It is
-parsed (``_message``) if it contains something that compiled code does not support.
+A view keeps its message as bytes (``_wire``). Compiled code reads fields from them. Without it, or
+if the message contains something that it does not support, the message is parsed (``_message``). If
+a field is malformed, the others can still be read, in both cases.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NoReturn
 
-from kinform._native import IS_COMPILED, ViewField
+from google.protobuf.message import DecodeError as ParseError
+
+from kinform._native import ViewField
 from kinform.errors import DecodeError, ReadOnlyError
 from kinform.objects import Model
-from kinform.protobuf._messages import class_of
+from kinform.protobuf._messages import class_of, field_parser
+from kinform.protobuf._models import ModelField, field_reader, model_fields
+from kinform.protobuf._native_readers import struct_reader
 from kinform.protobuf._salvage import salvaged_name
-from kinform.protobuf._structs import ModelField, Names, Read, compiled, model_fields, written_field
-from kinform.protobuf._usual import usual_struct
+from kinform.protobuf._trees import Convert
 from kinform.protobuf._values import MALFORMED
 
 
 @cache
-def view_of(model: type[Model], message: str) -> Read:
-    """Return a function that creates a view of a parsed message, for a plain model."""
+def view_of(model: type[Model], message: str) -> Callable[[bytes, bytes], Any]:
+    """Return a function that creates a view of a message in an object, for a plain model."""
     made_class = view_class(model, message)
     # Code that reads the slots of the struct, such as an encoder, would silently see defaults. An
     # unset slot makes it fail instead.
     fields = model_fields(model, message)
     unset = getattr(model, fields[0].attribute).__delete__ if fields else None
 
-    def view(value: Any) -> Any:
+    def view(raw: bytes, payload: bytes) -> Any:
         made = made_class()
         if unset is not None:
             unset(made)
-        made.__dict__["_message"] = value
+        made.__dict__.update(_wire=(raw, 0, len(raw)), _object=payload)
         return made
 
     return view
@@ -60,7 +65,8 @@ def view_class(model: type[Model], message: str) -> Any:
         "_of": message,
     }
     metaclass: Any = type(model)
-    made = metaclass(model.__name__, (model,), members, dict=True)
+    # Its dict may refer to anything, whatever the model declares.
+    made = metaclass(model.__name__, (model,), members, dict=True, gc=True)
     # Fields that protobuf does not have keep their defaults.
     for field in model_fields(model, message):
         setattr(made, field.attribute, _UnreadField(field, model))
@@ -68,7 +74,7 @@ def view_class(model: type[Model], message: str) -> Any:
 
 
 class _UnreadField:
-    """A field that was not read from any view yet; its reader is compiled on first access."""
+    """A field that was not read from any view yet; its reader is created on first access."""
 
     __slots__ = ("field", "model")
 
@@ -77,51 +83,50 @@ class _UnreadField:
         self.model = model
 
     def __get__(self, view: Any, owner: type) -> Any:
-        found = _view_field(self.field, self.model)
-        setattr(owner, self.field.attribute, found)
+        name = self.field.attribute
+        index = self.model.__struct_fields__.index(name)
+        reader = struct_reader(self.model, self.field.message)
+        found = ViewField(reader, index, name, _PythonReader(self.field))
+        setattr(owner, name, found)
         return found.__get__(view, owner)
 
 
-def _view_field(field: ModelField, model: type[Model]) -> Any:
-    """Create the descriptor of a view's field, which stores the value on first access."""
-    if not IS_COMPILED:
-        return _parsed_field(field)
-    name = field.attribute
-    number = model.__struct_fields__.index(name)
-    reader = usual_struct(model, field.message)
-    return ViewField(reader, number, name, lambda view: _parsed_field(field).__get__(view))
+class _PythonReader:
+    """Reads a field that compiled code did not read, and stores it in the view."""
+
+    __slots__ = ("_field", "_read")
+
+    def __init__(self, field: ModelField) -> None:
+        self._field = field
+        self._read: Convert | None = None  # created on first use, because it is rarely needed
+
+    def __call__(self, view: Any) -> Any:
+        name = self._field.attribute
+        if self._read is None:
+            self._read = field_reader(self._field)
+        known = view.__dict__
+        try:
+            message = known["_message"] if "_message" in known else _parsed(view, self._field)
+            return known.setdefault(name, self._read(message))
+        except MALFORMED as error:
+            raise _broken(view, name, error) from error
 
 
-@cache
-def _parsed_field(field: ModelField) -> Any:
-    """Create the descriptor for views whose message is, or has to be, parsed."""
-    names: Names = {"MALFORMED": MALFORMED, "broken": _broken, "parsed": _parsed}
-    name = field.attribute
-    text = f"""\
-def get(self, view, owner=None):
-    if view is None:
-        return self
-    known = view.__dict__
-    try:
-        m = known["_message"] if "_message" in known else parsed(view)
-        value = known.setdefault({name!r}, {written_field(field, names)})
-    except MALFORMED as error:
-        raise broken(view, {name!r}, error) from error
-    return value
-"""
-    return type(name, (), {"__get__": compiled(text, name, names)["get"]})()
-
-
-def _parsed(view: Any) -> Any:
-    """Parse the message of a view that was created by compiled code."""
+def _parsed(view: Any, field: ModelField) -> Any:
+    """Return the parsed message; only this field of it if another one is malformed."""
     known = view.__dict__
     payload, start, end = known["_wire"]
-    message = known["_message"] = class_of(view._of).FromString(payload[start:end])
+    raw = payload[start:end]
+    try:
+        known["_message"] = message = class_of(view._of).FromString(raw)
+    except ParseError:
+        message = field_parser(view._of, field.kind, field.way)(raw)
     return message
 
 
 def _broken(view: Any, name: str, error: Exception) -> DecodeError:
-    key, version = salvaged_name(view.__dict__.get("_wire", (b"",))[0])
+    known = view.__dict__
+    key, version = salvaged_name(known["_object"] if "_object" in known else known["_wire"][0])
     where = f"{key}: " if key else ""
     return DecodeError(
         f"{where}{type(view).__name__}.{name} does not decode: {error}",
@@ -130,7 +135,7 @@ def _broken(view: Any, name: str, error: Exception) -> DecodeError:
     )
 
 
-# -- what a view does as a struct does -------------------------------------------------------
+# -- the behaviour of a struct --------------------------------------------------------------
 
 
 def _struct(view: Any) -> Any:

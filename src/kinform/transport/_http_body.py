@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from kinform._native import unchunked
+from kinform._native import try_unchunk
 
 _HEAD_END = b"\r\n\r\n"
 _LONGEST_HEAD = 64 * 1024
@@ -174,7 +174,7 @@ class _ChunkedBody(BodyDecoder):
                 left or (self._frame is _NEXT_SIZE and not self._in_trailer)
             ):
                 # The fast path, which nearly always reaches the end.
-                piece, start, left, is_all = unchunked(data, start, end, left)
+                piece, start, left, is_all = try_unchunk(data, start, end, left)
                 pieces.append(piece)
                 if is_all:
                     break

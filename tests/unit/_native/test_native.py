@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,12 @@ from typing import Any
 import pytest
 
 from kinform import _native
-from kinform._native import unchunked, usual_events, usual_head, usual_lines
+from kinform._native import try_events, try_head, try_lines, try_unchunk
 from kinform.api import GVK
 from kinform.client._framing import EVENT_SHAPES, EventType, Frame
-from kinform.objects import JSON, Head, envelope_decoder
+from kinform.objects import JSON, Head, head_decoder
 from kinform.protobuf import codec_for, owners_of, wrap, write_event
-from kinform.protobuf._head import parsed_head
+from kinform.protobuf._head_reader import parsed_head
 from tests.support.answers import event, pod
 from tests.unit.protobuf.sample import config_map, put
 
@@ -30,7 +32,7 @@ CAN_COMPILE = COMPILER is not None and (INCLUDE / "Python.h").exists()
 
 compiled = pytest.mark.skipif(not _native.IS_COMPILED, reason="there is no compiled code here")
 
-read_envelope = envelope_decoder.decode
+read_envelope = head_decoder.decode
 MAP = GVK("", "v1", "ConfigMap")
 CODEC = codec_for(MAP)
 TYPE_META = put(1, "v1") + put(2, "ConfigMap")
@@ -39,7 +41,7 @@ OWNED = config_map("a", rv="1")
 
 
 def _events(chunk: bytes, start: int = 0, longest: int = 1 << 20) -> tuple[list[Frame], int]:
-    return usual_events(chunk, start, longest, TYPE_META, MAP, CODEC, Head, owners_of, EVENT_SHAPES)
+    return try_events(chunk, start, longest, TYPE_META, MAP, CODEC, Head, owners_of, EVENT_SHAPES)
 
 
 def _lines(
@@ -48,7 +50,7 @@ def _lines(
     longest: int = 1 << 20,
     decode: Callable[[bytes], Any] = read_envelope,
 ) -> tuple[list[Frame], int]:
-    return usual_lines(chunk, start, longest, decode, "v1", "Pod", POD, JSON, EVENT_SHAPES)
+    return try_lines(chunk, start, longest, decode, "v1", "Pod", POD, JSON, EVENT_SHAPES)
 
 
 EVENTS = b"".join(
@@ -143,8 +145,8 @@ def test_more_owners_than_anybody_has_are_left_to_the_parser() -> None:
     def owned(count: int) -> bytes:
         return put(1, put(1, "n") + b"".join(put(13, put(4, f"u{at}")) for at in range(count)))
 
-    assert usual_head(owned(8), Head, owners_of) == parsed_head(owned(8))
-    assert usual_head(owned(9), Head, owners_of) is None
+    assert try_head(owned(8), Head, owners_of) == parsed_head(owned(8))
+    assert try_head(owned(9), Head, owners_of) is None
     assert len(parsed_head(owned(9)).owner_uids) == 9
 
 
@@ -204,8 +206,8 @@ def test_lines_are_frames_up_to_what_is_unusual() -> None:
 
 @compiled
 def test_chunks_are_joined_up_to_what_is_more_than_a_size() -> None:
-    assert unchunked(bytearray(CHUNKS), 0, len(CHUNKS), 5) == (b"helloworld", 15, 0, False)
-    assert unchunked(bytearray(CHUNKS), 0, 12, 5) == (b"hellowo", 12, 3, True)
+    assert try_unchunk(bytearray(CHUNKS), 0, len(CHUNKS), 5) == (b"helloworld", 15, 0, False)
+    assert try_unchunk(bytearray(CHUNKS), 0, 12, 5) == (b"hellowo", 12, 3, True)
     for unusual in (
         b"0\r\n",
         b"5 \r\n",
@@ -217,14 +219,88 @@ def test_chunks_are_joined_up_to_what_is_more_than_a_size() -> None:
         b"5 ",
     ):
         data = bytearray(b"hello\r\n" + unusual)
-        assert unchunked(data, 0, len(data), 5) == (b"hello", 5, 0, False)
+        assert try_unchunk(data, 0, len(data), 5) == (b"hello", 5, 0, False)
 
 
 @compiled
 @pytest.mark.parametrize("beginning", [b"", b"\r", b"\r\n", b"\r\n1", b"\r\n1234567", b"\r\n1F\r"])
 def test_what_stands_before_a_chunk_may_come_in_pieces(beginning: bytes) -> None:
     data = bytearray(b"hello" + beginning)
-    assert unchunked(data, 0, len(data), 5) == (b"hello", 5, 0, True)
+    assert try_unchunk(data, 0, len(data), 5) == (b"hello", 5, 0, True)
+
+
+def _python_chunks(data: bytes, left: int) -> bytes:
+    """The content of chunks, read slowly."""
+    content = b""
+    while data:
+        if not left:
+            size, _, rest = data[2:].partition(b"\r\n")
+            left, data = int(size, 16), rest
+        content, data, left = content + data[:left], data[left:], left - min(left, len(data))
+    return content
+
+
+@compiled
+@pytest.mark.parametrize("seed", range(20))
+def test_chunks_of_any_size_are_joined_wherever_the_data_ends(seed: int) -> None:
+    chance = random.Random(seed)
+    first = chance.randrange(1, 30)
+    data = chance.randbytes(first)
+    ends = [len(data)]
+    for _ in range(8):
+        size = chance.choice((1, 2, 15, 16, 300))
+        data += b"\r\n%x\r\n" % size + chance.randbytes(size)
+        ends.append(len(data))
+    for end in ends:
+        content, at, left, is_all = try_unchunk(bytearray(data), 0, end, first)
+        assert (content, at, left, is_all) == (_python_chunks(data[:end], first), end, 0, True)
+    for end in range(len(data)):
+        content, at, left, _ = try_unchunk(bytearray(data), 0, end, first)
+        assert content == _python_chunks(data[:at], first)
+        assert at + left <= len(data)
+
+
+@compiled
+def test_a_bytearray_can_be_resized_after_its_chunks_were_read_or_refused() -> None:
+    data = bytearray(CHUNKS)
+    try_unchunk(data, 0, len(data), 5)
+    with pytest.raises(ValueError, match="between"):
+        try_unchunk(data, 0, len(data) + 1, 5)
+    data.extend(b"more")  # a buffer that was not released would raise BufferError
+    assert try_unchunk(data, 0, 0, 0) == (b"", 0, 0, True)
+
+
+@compiled
+@pytest.mark.skipif(
+    getattr(sys, "_is_gil_enabled", lambda: True)(), reason="threads do not run at the same time"
+)
+def test_another_thread_may_write_into_the_bytearray_meanwhile() -> None:
+    sizes = [b"\r\n%07x\r\n" % size for size in (1, 16, 1 << 20, (1 << 28) - 1)]
+    data = bytearray(b"x" * 5 + (sizes[0] + b"y") * 2000)
+    is_over = threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            for size in sizes:
+                data[5 : 5 + len(size)] = size
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(2000):
+            content, at, _, _ = try_unchunk(data, 0, len(data), 5)
+            assert len(content) <= at <= len(data)
+    finally:
+        is_over.set()
+        writer.join()
+
+
+@compiled
+def test_a_line_that_ends_within_its_prefix_is_left_alone() -> None:
+    """The object would begin after the end of the chunk."""
+    whole = b'{"type":"ADDED","object":{}}\n'
+    for size in range(len(whole)):
+        assert _lines(whole[:size] + b"}\n") == ([], 0)
 
 
 # -- nonsense and accidents ------------------------------------------------------------------
@@ -234,28 +310,28 @@ def test_what_stands_before_a_chunk_may_come_in_pieces(beginning: bytes) -> None
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: unchunked(b"abc", 0, 1, 0), TypeError),  # type: ignore[arg-type]
-        (lambda: unchunked(bytearray(3), 0, 4, 0), ValueError),
-        (lambda: unchunked(bytearray(3), 2, 1, 0), ValueError),
-        (lambda: unchunked(bytearray(3), -1, 1, 0), ValueError),
-        (lambda: unchunked(bytearray(3), 0, 1, -1), ValueError),
-        (lambda: unchunked(bytearray(3), 0, 1, 1 << 70), OverflowError),
-        (lambda: unchunked(bytearray(3), 0), TypeError),  # type: ignore[call-arg]
-        (lambda: usual_head(bytearray(3), Head, owners_of), TypeError),  # type: ignore[arg-type]
-        (lambda: usual_head(b""), TypeError),  # type: ignore[call-arg]
-        (lambda: usual_head(OWNED, None, owners_of), TypeError),  # type: ignore[arg-type]
+        (lambda: try_unchunk(b"abc", 0, 1, 0), TypeError),  # type: ignore[arg-type]
+        (lambda: try_unchunk(bytearray(3), 0, 4, 0), ValueError),
+        (lambda: try_unchunk(bytearray(3), 2, 1, 0), ValueError),
+        (lambda: try_unchunk(bytearray(3), -1, 1, 0), ValueError),
+        (lambda: try_unchunk(bytearray(3), 0, 1, -1), ValueError),
+        (lambda: try_unchunk(bytearray(3), 0, 1, 1 << 70), OverflowError),
+        (lambda: try_unchunk(bytearray(3), 0), TypeError),  # type: ignore[call-arg]
+        (lambda: try_head(bytearray(3), Head, owners_of), TypeError),  # type: ignore[arg-type]
+        (lambda: try_head(b""), TypeError),  # type: ignore[call-arg]
+        (lambda: try_head(OWNED, None, owners_of), TypeError),  # type: ignore[arg-type]
         (lambda: _events(memoryview(EVENTS)), TypeError),  # type: ignore[arg-type]
         (lambda: _events(EVENTS, len(EVENTS) + 1), ValueError),
         (lambda: _events(EVENTS, 0, -1), ValueError),
-        (lambda: usual_events(EVENTS), TypeError),  # type: ignore[call-arg]
+        (lambda: try_events(EVENTS), TypeError),  # type: ignore[call-arg]
         (lambda: _lines("text"), TypeError),  # type: ignore[arg-type]
         (lambda: _lines(LINES, len(LINES) + 1), ValueError),
         (
-            lambda: usual_lines(LINES, 0, 9999, read_envelope, "v1", "Pod", POD, JSON, []),  # type: ignore[arg-type]
+            lambda: try_lines(LINES, 0, 9999, read_envelope, "v1", "Pod", POD, JSON, []),  # type: ignore[arg-type]
             TypeError,
         ),
         (
-            lambda: usual_lines(LINES, 0, 9999, read_envelope, "v1", "Pod", POD, JSON, (1,)),  # type: ignore[arg-type]
+            lambda: try_lines(LINES, 0, 9999, read_envelope, "v1", "Pod", POD, JSON, (1,)),  # type: ignore[arg-type]
             TypeError,
         ),
     ],
@@ -275,24 +351,24 @@ def test_what_a_decoder_raises_is_left_to_python_but_not_an_interruption() -> No
 
     owned = put(1, put(1, "n") + put(13, put(4, "u")))
     assert _lines(LINES, decode=raising(ValueError())) == ([], 0)
-    assert usual_head(owned, Head, raising(ValueError())) is None
+    assert try_head(owned, Head, raising(ValueError())) is None
     for error in (KeyboardInterrupt, MemoryError, SystemExit, TimeoutError, KeyError):
         with pytest.raises(error):
             _lines(LINES, decode=raising(error()))
         with pytest.raises(error):
-            usual_head(owned, Head, raising(error()))
+            try_head(owned, Head, raising(error()))
 
 
 def _everything() -> Iterator[object]:
     """All of it, taken and refused."""
     labelled = put(1, put(1, "n") + put(11, put(1, "a") + put(2, "v")) + put(13, put(4, "u")))
-    yield unchunked(bytearray(CHUNKS), 0, len(CHUNKS), 5)
-    yield usual_head(labelled, Head, owners_of)
-    yield usual_head(labelled[:-3], Head, owners_of)
-    yield usual_head(put(1, put(1, b"\xff")), Head, owners_of)
-    yield usual_head(put(1, put(11, put(1, "b") + put(2, "\0"))) + b"\x07", Head, owners_of)
-    yield usual_head(put(1, put(1, "n") + put(13, b"\xff\xff")), Head, owners_of)
-    yield usual_head(put(1, put(1, "n") + put(1, "n")), Head, owners_of)
+    yield try_unchunk(bytearray(CHUNKS), 0, len(CHUNKS), 5)
+    yield try_head(labelled, Head, owners_of)
+    yield try_head(labelled[:-3], Head, owners_of)
+    yield try_head(put(1, put(1, b"\xff")), Head, owners_of)
+    yield try_head(put(1, put(11, put(1, "b") + put(2, "\0"))) + b"\x07", Head, owners_of)
+    yield try_head(put(1, put(1, "n") + put(13, b"\xff\xff")), Head, owners_of)
+    yield try_head(put(1, put(1, "n") + put(1, "n")), Head, owners_of)
     yield _events(EVENTS)
     yield _events(EVENTS[:-1])
     yield _events(2 * write_event("ADDED", wrap("v1", "ConfigMap", labelled)))

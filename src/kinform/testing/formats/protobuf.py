@@ -15,8 +15,8 @@ from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError, InvalidNameError
 from kinform.objects import METADATA
 from kinform.protobuf import (
-    Body,
     ProtobufCodec,
+    UnwrappedBody,
     codec_for,
     join_list,
     unwrap,
@@ -202,7 +202,7 @@ def read_delete_options(body: bytes) -> Json:
     return {"kind": found.kind, "apiVersion": found.api_version}
 
 
-def decode_body(found: Body, gvk: GVK) -> Json:
+def decode_body(found: UnwrappedBody, gvk: GVK) -> Json:
     """Decode a body, with its kind, and without the members that are null in Go's JSON.
 
     Raises:
@@ -218,7 +218,7 @@ def decode_body(found: Body, gvk: GVK) -> Json:
     return {"kind": gvk.kind, "apiVersion": gvk.api_version, **tree}
 
 
-def _gvk_of(found: Body, default: GVK) -> GVK:
+def _gvk_of(found: UnwrappedBody, default: GVK) -> GVK:
     try:
         return GVK.of(found.api_version or default.api_version, found.kind or default.kind)
     except InvalidNameError as error:

@@ -11,7 +11,7 @@ from kinform.api import GVK, GVR
 from kinform.client import Client
 from kinform.errors import DecodeError, NotFoundError, ServerError
 from kinform.models.core.v1 import ConfigMap
-from kinform.protobuf import Body, codec_for, read_event, read_kind, split_list, unwrap
+from kinform.protobuf import UnwrappedBody, codec_for, read_event, read_kind, split_list, unwrap
 from kinform.testing import ApiServer, faults
 from kinform.testing.formats.protobuf import MessageCache
 from tests.support import raw_http
@@ -44,7 +44,7 @@ def _frames(body: bytes) -> Iterator[bytes]:
         body = body[4 + size :]
 
 
-def _tree(found: Body) -> Any:
+def _tree(found: UnwrappedBody) -> Any:
     codec = codec_for(GVK.of(found.api_version or "v1", found.kind or "Status"))
     assert codec is not None
     return codec.decode(found.raw)
@@ -54,7 +54,7 @@ def _events(frames: Iterable[bytes]) -> list[tuple[str, Any]]:
     events = []
     for frame in frames:
         type_, kind, raw = read_event(frame)
-        events.append((type_, _tree(Body(*read_kind(kind), raw))))
+        events.append((type_, _tree(UnwrappedBody(*read_kind(kind), raw))))
     return events
 
 

@@ -16,7 +16,7 @@ _VARINTS = frozenset({"bool", "int32", "int64"})
 
 
 @cache
-def metadata_cutter(message: str, fields: frozenset[str]) -> Callable[[bytes], bytes]:
+def metadata_stripper(message: str, fields: frozenset[str]) -> Callable[[bytes], bytes]:
     """Return a function that removes fields, given by JSON names, from the metadata of messages.
 
     It raises the errors of the parser. Without any of the fields, it returns the same bytes.

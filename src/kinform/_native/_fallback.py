@@ -12,15 +12,17 @@ from typing import Any
 _Shapes = tuple[type[Any], type[Any], tuple[str, ...]]
 
 
-def unchunked(data: bytearray, start: int, end: int, left: int, /) -> tuple[bytes, int, int, bool]:
+def try_unchunk(
+    data: bytearray, start: int, end: int, left: int, /
+) -> tuple[bytes, int, int, bool]:
     return b"", start, left, False
 
 
-def usual_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> Any:
+def try_head(payload: bytes, head_class: type[Any], owners_of: Callable[..., Any], /) -> Any:
     return None
 
 
-def usual_events(
+def try_events(
     chunk: bytes,
     start: int,
     longest: int,
@@ -35,7 +37,7 @@ def usual_events(
     return [], start
 
 
-def usual_lines(
+def try_lines(
     chunk: bytes,
     start: int,
     longest: int,

@@ -1,7 +1,7 @@
 """Compiled readers that convert messages to models.
 
 They handle messages in the usual encoding of servers. All others, and all messages without compiled
-code, are parsed and converted by ``_structs``.
+code, are parsed and converted by ``_models``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,9 @@ import msgspec
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import StructReader
-from kinform.objects import Model, Quantity
+from kinform.objects import Model, Quantity, alternatives
 from kinform.protobuf._messages import SCALARS, class_of, fields_of
-from kinform.protobuf._structs import (
-    ModelField,
-    Read,
-    absent_of,
-    model_fields,
-    struct_model,
-    struct_of,
-    value_converter,
-)
+from kinform.protobuf._models import ModelField, absent_of, element_reader, model_fields
 from kinform.protobuf._values import decoded_json, moment
 
 Described = tuple[str, tuple[int, ...], str, str, object, str, object]
@@ -55,7 +47,7 @@ _VALUES: dict[str, tuple[str, object, Callable[[], Any]]] = {
 
 
 @cache
-def usual_struct(model: type[Model], message: str) -> StructReader:
+def struct_reader(model: type[Model], message: str) -> StructReader:
     """Return the compiled reader that converts a message to a struct of a plain model."""
     there = {field.attribute: field for field in model_fields(model, message)}
     return StructReader(
@@ -71,21 +63,53 @@ def usual_struct(model: type[Model], message: str) -> StructReader:
 
 
 @cache
-def is_plain(model: type[Model]) -> bool:
-    """Report whether a model has only fields, all of them optional, and no custom behaviour.
+def is_plain(model: type[Model], message: str) -> bool:
+    """Report whether compiled code creates the same structs of a model as JSON would.
 
-    All generated models are plain. Others are created by their constructors, in Python.
+    Such a model has only fields, all of them optional and with Go's zero as default, and no custom
+    behaviour. All generated models are plain. Others are converted in Python.
     """
     is_made_by_setting = (
         not hasattr(model, "__post_init__")
         and not model.__struct_config__.frozen
         and model.__setattr__ is Model.__setattr__
     )
-    return is_made_by_setting and all(
-        not info.required
-        and isinstance(inspect.getattr_static(model, info.name), MemberDescriptorType)
-        for info in msgspec.structs.fields(model)
+    return (
+        is_made_by_setting
+        and all(
+            not info.required
+            and isinstance(inspect.getattr_static(model, info.name), MemberDescriptorType)
+            for info in msgspec.structs.fields(model)
+        )
+        and all(
+            _has_plain_type(field) and _has_zero_default(field)
+            for field in model_fields(model, message)
+        )
     )
+
+
+def _has_plain_type(field: ModelField) -> bool:
+    """Report whether a scalar needs no validation, as an enum would."""
+    if field.kind.is_message:
+        return True
+    zero = SCALARS[field.kind.element][1]
+    hints = alternatives(field.element_hint)
+    return type(zero) in hints or Any in hints
+
+
+def _has_zero_default(field: ModelField) -> bool:
+    """Report whether the default equals Go's zero, which JSON may omit."""
+    kind = field.kind
+    if kind.shape != "one" or kind.is_pointer:
+        return True
+    if not kind.is_message:
+        return _same(field.absent(), SCALARS[kind.element][1])
+    if kind.element in _VALUES:
+        return _same(field.absent(), _VALUES[kind.element][2]())
+    model = field.model
+    if model is None:
+        return not field.absent()
+    return is_plain(model, kind.element) and _same(field.absent(), model())
 
 
 def described(field: ModelField) -> Described:
@@ -111,28 +135,22 @@ def _kind_of(field: ModelField) -> tuple[str, object]:
         return SCALARS[element][0], None
     if element in _VALUES:
         return _VALUES[element][:2]
-    model = struct_model(field)
-    if model is None:
-        return "converted", _converter(element, value_converter(field))
-    if is_plain(model):
+    model = field.model
+    if model is not None and is_plain(model, element):
         # Created on first use, because models can contain each other.
-        return "struct", partial(usual_struct, model, element)
-    return "converted", _converter(element, lambda message: struct_of(model, element)(message))
+        return "struct", partial(struct_reader, model, element)
+    return "converted", partial(_convert, field)
 
 
-def _converter(message: str, read: Read) -> Callable[[bytes], Any]:
-    """Return a function that converts the bytes of a message in Python."""
-
-    def convert(raw: bytes) -> Any:
-        try:
-            return read(class_of(message).FromString(raw))
-        except ParseError as error:
-            raise ValueError(str(error)) from error  # like all other malformed values
-
-    return convert
+def _convert(field: ModelField, raw: bytes) -> Any:
+    """Convert the bytes of a message in Python."""
+    try:
+        return element_reader(field)(class_of(field.kind.element).FromString(raw))
+    except ParseError as error:
+        raise ValueError(str(error)) from error  # like all other malformed values
 
 
-# -- what is absent --------------------------------------------------------------------------
+# -- absent fields ---------------------------------------------------------------------------
 
 
 def _absent(field: ModelField) -> tuple[str, object]:
@@ -141,38 +159,12 @@ def _absent(field: ModelField) -> tuple[str, object]:
         return _made(field.absent)
     if not kind.is_message:
         return "is", SCALARS[element][1]
-    model = struct_model(field)
-    if model is None:
+    if element in _VALUES:
         # An absent quantity or time equals an empty one.
-        if element in _VALUES:
-            return _made(_VALUES[element][2])
-        read = value_converter(field)
-        return _made(lambda: read(class_of(element)()))
-    made = field.absent()
-    is_default = isinstance(made, Model)
-    if is_default and not (_same(made, model()) and _is_empty_by_default(model, element)):
-        return _made(field.absent)
-    if is_plain(model):
+        return _made(_VALUES[element][2])
+    if field.model is not None and is_plain(field.model, element):
         return "read", None
-    return _made(
-        field.absent if is_default else lambda: struct_of(model, element)(class_of(element)())
-    )
-
-
-def _is_empty_by_default(model: type[Model], message: str) -> bool:
-    """Report whether a struct without arguments equals a decoded empty message."""
-    return all(_is_empty(field) for field in model_fields(model, message))
-
-
-def _is_empty(field: ModelField) -> bool:
-    how, value = _absent(field)
-    if how == "read":
-        model = struct_model(field)
-        value = None if model is None else model()
-    elif how == "made":
-        assert callable(value)
-        value = value()
-    return _same(field.absent(), value)
+    return _made(partial(_convert, field, b""))
 
 
 def _same(one: Any, other: Any) -> bool:

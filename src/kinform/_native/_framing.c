@@ -1,13 +1,11 @@
-/* Streams of servers in; what they are usually made of out.
+/* Splits streams of servers: chunks of HTTP bodies, watch events, heads of protobuf objects.
 
-   Nothing here has to understand everything. Each function goes as far as what it finds is what
-   servers write nearly always, says how far that was, and leaves the rest to Python, which knows
-   all of it and has the words for what is wrong. Classes come as arguments: this room imports
-   nothing.
+   Every function handles only the usual encoding of servers. It stops at the first input that
+   differs, returns how far it got, and leaves the rest to the Python code, which handles every case
+   and reports errors in detail. Classes are arguments, because this package imports nothing.
 
-   Why C: an event comes every few milliseconds, and by then interpreted code has left the
-   processor's caches. Done here, the same steps save a tenth of an event's CPU, and a fifth of a
-   sync's (docs/decisions/0018-what-is-usual-is-cut-by-compiled-code.md). */
+   Why C: an event arrives every few milliseconds, and by then interpreted code has left the CPU
+   caches. In C the same steps save a tenth of an event's CPU, and a fifth of a sync's (docs/decisions/0018-compiled-code-reads-the-common-formats.md). */
 
 #include "_wire.h"
 
@@ -15,15 +13,15 @@
 
 /* -- arguments --------------------------------------------------------------------------------- */
 
-static int check_count(const char *name, Py_ssize_t given, Py_ssize_t wanted)
+static int check_count(const char *name, Py_ssize_t given, Py_ssize_t expected)
 {
-    if (given == wanted)
+    if (given == expected)
         return 1;
-    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, wanted, given);
+    PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, not %zd", name, expected, given);
     return 0;
 }
 
-/* -- the chunks of a body ---------------------------------------------------------------------- */
+/* -- chunked bodies ---------------------------------------------------------------------------- */
 
 static int hex_digit(unsigned char letter)
 {
@@ -36,8 +34,8 @@ static int hex_digit(unsigned char letter)
     return -1;
 }
 
-/* Read the end of one chunk and the size of the next. How many bytes that were; 0 if it is not all
-   there, is the last one, or says more than a size. */
+/* Read the end of one chunk and the size of the next. Returns the number of bytes read; 0 if they
+   are incomplete, announce the end of the body, or contain more than a size. */
 static Py_ssize_t read_chunk_size(Bytes at, Bytes end, Py_ssize_t *size)
 {
     Bytes digits = at + 2;
@@ -56,8 +54,11 @@ static Py_ssize_t read_chunk_size(Bytes at, Bytes end, Py_ssize_t *size)
     return at + 2 - (digits - 2);
 }
 
-/* Go from chunk to chunk, and copy them if there is where to. */
-static Py_ssize_t walk_chunks(Bytes *from, Bytes end, Py_ssize_t *left, char *to)
+/* Copy the contents of the chunks, which are at most end - *from bytes. Returns their size.
+
+   A single pass: each size is read once and compared with the remaining input before its bytes are
+   copied, so nothing that another thread writes into the input meanwhile can exceed the output. */
+static Py_ssize_t copy_chunks(Bytes *from, Bytes end, Py_ssize_t *left, char *to)
 {
     Bytes at = *from;
     Py_ssize_t total = 0, rest = *left;
@@ -70,8 +71,7 @@ static Py_ssize_t walk_chunks(Bytes *from, Bytes end, Py_ssize_t *left, char *to
             continue;
         }
         Py_ssize_t size = rest < end - at ? rest : end - at;
-        if (to != NULL)
-            memcpy(to + total, at, (size_t)size);
+        memcpy(to + total, at, (size_t)size);
         total += size;
         at += size;
         rest -= size;
@@ -81,7 +81,7 @@ static Py_ssize_t walk_chunks(Bytes *from, Bytes end, Py_ssize_t *left, char *to
     return total;
 }
 
-/* Whether the bytes are how the size of a next chunk begins, as far as they go. */
+/* Whether the remaining bytes are an incomplete size of the next chunk. */
 static int is_beginning_of_size(Bytes at, Bytes end)
 {
     Py_ssize_t digits = 0;
@@ -92,39 +92,45 @@ static int is_beginning_of_size(Bytes at, Bytes end)
     return digits <= 7 && (at == end || (digits > 0 && *at == '\r' && at + 1 == end));
 }
 
-PyDoc_STRVAR(unchunked_doc,
-"unchunked(data: bytearray, start: int, end: int, left: int) -> tuple[bytes, int, int, bool]\n\n"
-"What data[start:end] has of a body, how far it was read, what is left of the last chunk, and\n"
-"whether nothing can be done before more has come.");
+PyDoc_STRVAR(try_unchunk_doc,
+"try_unchunk(data: bytearray, start: int, end: int, left: int) -> tuple[bytes, int, int, bool]\n\n"
+"The content of the chunks in data[start:end], the position after them, the number of bytes\n"
+"missing from the last chunk, and whether more data is needed to continue.");
 
-static PyObject *unchunked(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *try_unchunk(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     Py_ssize_t start, end, left;
-    if (!check_count("unchunked", count, 4))
+    Py_buffer buffer;
+    PyObject *body = NULL, *result = NULL;
+    if (!check_count("try_unchunk", count, 4))
         return NULL;
     if (!PyByteArray_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "unchunked reads a bytearray");
+        PyErr_SetString(PyExc_TypeError, "try_unchunk reads a bytearray");
         return NULL;
     }
-    if (!read_position(args[2], PyByteArray_GET_SIZE(args[0]), &end) ||
-        !read_position(args[1], end, &start) || !read_position(args[3], PY_SSIZE_T_MAX, &left))
+    /* While the buffer is held, the bytearray cannot be resized. */
+    if (PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE) < 0)
         return NULL;
-    Bytes data = (Bytes)PyByteArray_AS_STRING(args[0]);
-    Bytes at = data + start;
-    Py_ssize_t rest = left;
-    PyObject *body = PyBytes_FromStringAndSize(NULL, walk_chunks(&at, data + end, &rest, NULL));
-    if (body == NULL)
-        return NULL;
-    at = data + start;
-    walk_chunks(&at, data + end, &left, PyBytes_AS_STRING(body));
+    if (!read_position(args[2], buffer.len, &end) || !read_position(args[1], end, &start) ||
+        !read_position(args[3], PY_SSIZE_T_MAX, &left) ||
+        (body = PyBytes_FromStringAndSize(NULL, end - start)) == NULL)
+        goto done;
+    Bytes data = buffer.buf, at = data + start;
+    Py_ssize_t size = copy_chunks(&at, data + end, &left, PyBytes_AS_STRING(body));
     int is_all = at == data + end || (left == 0 && is_beginning_of_size(at, data + end));
-    return Py_BuildValue("(NnnO)", body, (Py_ssize_t)(at - data), left, is_all ? Py_True : Py_False);
+    if (_PyBytes_Resize(&body, size) == 0)
+        result = Py_BuildValue("(OnnO)", body, (Py_ssize_t)(at - data), left,
+                               is_all ? Py_True : Py_False);
+done:
+    Py_XDECREF(body);
+    PyBuffer_Release(&buffer);
+    return result;
 }
 
-/* -- the head of a protobuf message ------------------------------------------------------------ */
+/* -- heads of protobuf messages ---------------------------------------------------------------- */
 
-/* Behind one field of any kind but metadata, and but a group; NULL if it is none. */
-static Bytes skip_part(Bytes at, Bytes end)
+/* Skip a field. Returns the position after it; NULL for metadata, a group, or a malformed field. */
+static Bytes skip_field(Bytes at, Bytes end)
 {
     uint64_t tag, number;
     Py_ssize_t size;
@@ -154,34 +160,34 @@ static PyObject *text_of(Bytes at, Py_ssize_t size, int is_shared)
     return text;
 }
 
-/* What objects that came together have in common, so that it is there once: what a workload makes
-   has one owner, and most of its labels are the same. */
+/* Values that objects of one chunk share, because the objects of a workload have the same owner and
+   mostly the same labels. */
 #define SHARED_TEXTS 64
-#define LONGEST_SHARED 63 /* of a label's value */
+#define LONGEST_SHARED 63 /* the limit of a label's value */
 
 struct Shared {
     PyObject *texts[SHARED_TEXTS];
-    Bytes owner; /* in the chunk */
+    Bytes owner; /* the last owner reference, in the chunk */
     Py_ssize_t owner_size;
-    PyObject *owners; /* what was made of it */
+    PyObject *owners; /* the owners decoded from it */
 };
 
-static void forget_shared(struct Shared *shared)
+static void clear_shared(struct Shared *shared)
 {
     for (int slot = 0; slot < SHARED_TEXTS; slot++)
         Py_CLEAR(shared->texts[slot]);
     Py_CLEAR(shared->owners);
 }
 
-/* Whether it is this text, which is all ASCII. */
+/* Whether a string equals these bytes; false unless it is ASCII. */
 static int is_text(PyObject *text, Bytes at, Py_ssize_t size)
 {
     return PyUnicode_IS_COMPACT_ASCII(text) && PyUnicode_GET_LENGTH(text) == size &&
            memcmp(PyUnicode_1BYTE_DATA(text), at, (size_t)size) == 0;
 }
 
-/* The same text for all who say it, as long as no other one falls into its place. NULL with an
-   error. */
+/* Return the same string for equal bytes, unless another one has replaced it in its slot. NULL with
+   an error. */
 static PyObject *shared_text(struct Shared *shared, Bytes at, Py_ssize_t size)
 {
     uint32_t hash = 2166136261u;
@@ -198,7 +204,7 @@ static PyObject *shared_text(struct Shared *shared, Bytes at, Py_ssize_t size)
     return text;
 }
 
-/* Put a label behind those that are there, in the order of their names. 0 if it is not usual, or
+/* Add a label, whose name must be greater than the last one. Returns 0 for an unusual encoding, or
    with an error. */
 static int add_label(PyObject **labels, PyObject **last, struct Shared *shared, Bytes at,
                      Py_ssize_t size)
@@ -216,13 +222,13 @@ static int add_label(PyObject **labels, PyObject **last, struct Shared *shared, 
     if (text != NULL && (*last == NULL || PyUnicode_Compare(*last, name) < 0))
         is_added = PyDict_SetItem(*labels, name, text) == 0;
     if (is_added)
-        *last = name; /* the dict keeps it */
+        Py_XSETREF(*last, Py_NewRef(name));
     Py_XDECREF(name);
     Py_XDECREF(text);
     return is_added;
 }
 
-/* Where the owners are. Hardly anybody has as many: more are left to Python. */
+/* The positions of the owner references. Objects with more of them are left to Python. */
 #define MOST_OWNERS 8
 
 struct Owners {
@@ -240,8 +246,8 @@ static int add_owner(struct Owners *owners, Bytes at, Py_ssize_t size)
     return 1;
 }
 
-/* What owners_of() makes of them; NULL with an error. */
-static PyObject *made_owners(struct Owners *owners, PyObject *owners_of)
+/* Decode the owners with owners_of(); NULL with an error. */
+static PyObject *decode_owners(struct Owners *owners, PyObject *owners_of)
 {
     PyObject *references = PyTuple_New(owners->count), *made = NULL;
     if (references == NULL)
@@ -259,15 +265,15 @@ end:
     return made;
 }
 
-/* The same, or what was made for the last object if that had the same one. */
+/* The same, but reuse the owners of the previous object if the reference is equal. */
 static PyObject *shared_owners(struct Shared *shared, struct Owners *owners, PyObject *owners_of)
 {
     if (shared == NULL || owners->count != 1)
-        return made_owners(owners, owners_of);
+        return decode_owners(owners, owners_of);
     if (shared->owners != NULL && shared->owner_size == owners->sizes[0] &&
         memcmp(shared->owner, owners->at[0], (size_t)shared->owner_size) == 0)
         return Py_NewRef(shared->owners);
-    PyObject *made = made_owners(owners, owners_of);
+    PyObject *made = decode_owners(owners, owners_of);
     Py_XINCREF(made);
     Py_XSETREF(shared->owners, made);
     shared->owner = owners->at[0];
@@ -282,8 +288,8 @@ static PyObject *shared_owners(struct Shared *shared, struct Owners *owners, PyO
 #endif
 #define YEAR_10000 253402300800u
 
-/* The time in a message, as JSON has it. NULL if it is not usual, or with an error. */
-static PyObject *moment_of(Bytes at, Bytes end)
+/* Format a time message as in JSON. NULL for an unusual encoding, or with an error. */
+static PyObject *time_text(Bytes at, Bytes end)
 {
     uint64_t seconds;
     struct tm parts;
@@ -304,12 +310,12 @@ struct Metadata {
     PyObject *deleted_at;
     uint64_t generation;
     PyObject *labels;
-    PyObject *last_label; /* borrowed from the labels */
+    PyObject *last_label;
     struct Owners owners;
     struct Shared *shared; /* or NULL */
 };
 
-/* 0 if it is not usual, or with an error. */
+/* Returns 0 for an unusual encoding, or with an error. */
 static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
 {
     while (at < end) {
@@ -329,7 +335,7 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
                 return 0;
             continue;
         }
-        if (tag == 0x8A) { /* managedFields, which has two bytes */
+        if (tag == 0x8A) { /* managedFields, a tag of two bytes */
             if (at == end || *at++ != 0x01)
                 return 0;
         }
@@ -347,7 +353,7 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
             break;
         case 0x4A:
             if (metadata->deleted_at != NULL ||
-                (metadata->deleted_at = moment_of(at, at + size)) == NULL)
+                (metadata->deleted_at = time_text(at, at + size)) == NULL)
                 return 0;
             break;
         case 0x6A:
@@ -376,7 +382,7 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
     return 1;
 }
 
-/* One of the class, or NULL with an error. */
+/* Create an instance of the head class; NULL with an error. */
 static PyObject *make_head(struct Metadata *metadata, PyObject *head_class, PyObject *owners_of)
 {
     PyObject *head = NULL, *owners = NULL, *empty = PyUnicode_New(0, 0);
@@ -403,8 +409,8 @@ end:
     return head;
 }
 
-/* The head of a message; NULL if it is not usual, or with an error. */
-static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *owners_of,
+/* Decode the head of a message. NULL for an unusual encoding, or with an error. */
+static PyObject *read_head(Bytes at, Bytes end, PyObject *head_class, PyObject *owners_of,
                          struct Shared *shared)
 {
     struct Metadata metadata = {.shared = shared};
@@ -412,9 +418,9 @@ static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *ow
     Py_ssize_t size;
     if (at == end || *at != 0x0A || (at = read_size(at + 1, end, &size)) == NULL)
         return NULL;
-    /* Whatever follows has to end where it says; nobody looks into it. */
+    /* The other fields must be complete; their content is not read. */
     for (Bytes part = at + size; part < end;) {
-        part = skip_part(part, end);
+        part = skip_field(part, end);
         if (part == NULL)
             return NULL;
     }
@@ -424,27 +430,28 @@ static PyObject *head_of(Bytes at, Bytes end, PyObject *head_class, PyObject *ow
         Py_XDECREF(metadata.texts[text]);
     Py_XDECREF(metadata.deleted_at);
     Py_XDECREF(metadata.labels);
+    Py_XDECREF(metadata.last_label);
     return head;
 }
 
-PyDoc_STRVAR(usual_head_doc,
-"usual_head(payload: bytes, head_class, owners_of) -> head | None\n\n"
-"The head of an object's message; None if it is not as most of them are.");
+PyDoc_STRVAR(try_head_doc,
+"try_head(payload: bytes, head_class, owners_of) -> head | None\n\n"
+"Decode the head of an object's message; None if its encoding is unusual.");
 
-static PyObject *usual_head(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *try_head(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    if (!check_count("usual_head", count, 3) || !check_bytes(args[0]))
+    if (!check_count("try_head", count, 3) || !check_bytes(args[0]))
         return NULL;
     Bytes payload = (Bytes)PyBytes_AS_STRING(args[0]);
-    PyObject *head = head_of(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2], NULL);
-    if (head == NULL && is_forgotten())
+    PyObject *head = read_head(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2], NULL);
+    if (head == NULL && clear_content_error())
         Py_RETURN_NONE;
     return head;
 }
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* What events are made of: (record class, frame class, types). */
+/* The classes and event types to create frames of: (record class, frame class, types). */
 struct Shapes {
     PyObject *record_class, *frame_class, *types;
 };
@@ -452,14 +459,14 @@ struct Shapes {
 static int read_shapes(PyObject *given, struct Shapes *shapes)
 {
     if (!PyTuple_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "the shapes are a tuple");
+        PyErr_SetString(PyExc_TypeError, "the shapes must be a tuple");
         return 0;
     }
     return PyArg_ParseTuple(given, "OOO!", &shapes->record_class, &shapes->frame_class,
                             &PyTuple_Type, &shapes->types);
 }
 
-/* The type that stands at the place, borrowed, and its length; NULL for none. */
+/* Find the event type at a position. Returns it borrowed, with its length; NULL if there is none. */
 static PyObject *type_at(PyObject *types, Bytes at, Bytes end, Py_ssize_t *size)
 {
     for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(types); each++) {
@@ -473,7 +480,8 @@ static PyObject *type_at(PyObject *types, Bytes at, Bytes end, Py_ssize_t *size)
     return NULL;
 }
 
-/* Make a frame of a record of these, and put it behind the others. It takes payload and head. */
+/* Append a frame with a record. Steals the references to payload and head. Returns 0 with an
+   error, or if one of them is NULL. */
 static int add_frame(PyObject *frames, struct Shapes *shapes, PyObject *type, PyObject *payload,
                      PyObject *head, PyObject *gvk, PyObject *codec)
 {
@@ -496,22 +504,22 @@ static int add_frame(PyObject *frames, struct Shapes *shapes, PyObject *type, Py
     return is_added;
 }
 
-/* The frames and how far they reach; NULL if an error is to be passed on. It takes the frames. */
+/* Return the frames and the position after them; NULL if an error propagates. Steals the frames. */
 static PyObject *frames_until(PyObject *frames, Py_ssize_t at)
 {
-    if (!is_forgotten()) {
+    if (!clear_content_error()) {
         Py_DECREF(frames);
         return NULL;
     }
     return Py_BuildValue("(Nn)", frames, at);
 }
 
-/* Go into an event as far as its object. NULL if it is not usual, or with an error. */
-static Bytes object_in(Bytes at, Bytes end, PyObject *type_meta, struct Shapes *shapes,
+/* Find the object in an event. NULL for an unusual encoding, or with an error. */
+static Bytes find_object(Bytes at, Bytes end, PyObject *type_meta, struct Shapes *shapes,
                        PyObject **type)
 {
     static const unsigned char magic[] = {'k', '8', 's', 0, 0x0A};
-    /* Encoding and content type, which Go writes even if they are empty. */
+    /* The encoding and the content type, which Go writes even if they are empty. */
     static const unsigned char ending[] = {0x1A, 0, 0x22, 0};
     Py_ssize_t size, type_size;
     if (end - at < 3 || *at != 0x0A || (at = read_size(at + 1, end, &size)) == NULL)
@@ -532,19 +540,18 @@ static Bytes object_in(Bytes at, Bytes end, PyObject *type_meta, struct Shapes *
     return read_last(at + size, end - sizeof ending, 0x12);
 }
 
-PyDoc_STRVAR(usual_events_doc,
-"usual_events(chunk: bytes, start: int, longest: int, type_meta: bytes, gvk, codec, head_class,\n"
+PyDoc_STRVAR(try_events_doc,
+"try_events(chunk: bytes, start: int, longest: int, type_meta: bytes, gvk, codec, head_class,\n"
 "    owners_of, shapes) -> tuple[list[frame], int]\n\n"
-"The frames of the events from start on, each with its length in front, up to the first that is\n"
-"not all there, longer than the longest, of another kind, or not as most of them are; and where\n"
-"that begins.");
+"Decode the length-prefixed events from start on, up to the first that is incomplete, longer than\n"
+"longest, of another kind or in an unusual encoding. Return the frames and its position.");
 
-static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *try_events(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     struct Shapes shapes;
     struct Shared shared = {0};
     Py_ssize_t start, longest;
-    if (!check_count("usual_events", count, 9) || !check_bytes(args[0]) || !check_bytes(args[3]) ||
+    if (!check_count("try_events", count, 9) || !check_bytes(args[0]) || !check_bytes(args[3]) ||
         !read_position(args[1], PyBytes_GET_SIZE(args[0]), &start) ||
         !read_position(args[2], PY_SSIZE_T_MAX, &longest) || !read_shapes(args[8], &shapes))
         return NULL;
@@ -559,11 +566,11 @@ static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_
             break;
         Bytes stop = at + 4 + length;
         PyObject *type;
-        Bytes object = object_in(at + 4, stop, args[3], &shapes, &type);
+        Bytes object = find_object(at + 4, stop, args[3], &shapes, &type);
         if (object == NULL)
             break;
         Py_ssize_t size = stop - 4 - object;
-        PyObject *head = head_of(object, object + size, args[6], args[7], &shared);
+        PyObject *head = read_head(object, object + size, args[6], args[7], &shared);
         if (head == NULL)
             break;
         PyObject *payload = PyBytes_FromStringAndSize((const char *)object, size);
@@ -571,17 +578,17 @@ static PyObject *usual_events(PyObject *module, PyObject *const *args, Py_ssize_
             break;
         at = stop;
     }
-    forget_shared(&shared);
+    clear_shared(&shared);
     return frames_until(frames, at - chunk);
 }
 
-/* What an envelope has, as the module keeps it. */
+/* The attributes of decoded heads. */
 struct Names {
     PyObject *api_version, *kind, *metadata;
 };
 
-/* Whether the attribute is this text; 0 with an error, too. */
-static int says(PyObject *object, PyObject *attribute, PyObject *text)
+/* Whether an attribute equals this text; also 0 with an error. */
+static int has_text(PyObject *object, PyObject *attribute, PyObject *text)
 {
     PyObject *found = PyObject_GetAttr(object, attribute);
     int is_same = found != NULL && PyUnicode_Check(found) && PyUnicode_Compare(found, text) == 0;
@@ -589,21 +596,21 @@ static int says(PyObject *object, PyObject *attribute, PyObject *text)
     return is_same;
 }
 
-PyDoc_STRVAR(usual_lines_doc,
-"usual_lines(chunk: bytes, start: int, longest: int, decode, api_version: str, kind: str, gvk,\n"
+PyDoc_STRVAR(try_lines_doc,
+"try_lines(chunk: bytes, start: int, longest: int, decode, api_version: str, kind: str, gvk,\n"
 "    codec, shapes) -> tuple[list[frame], int]\n\n"
-"The frames of the lines from start on, up to the first that is not all there, longer than the\n"
-"longest, of another kind, or not as most of them are; and where that begins. decode gives an\n"
-"envelope with metadata, api_version and kind.");
+"Decode the lines from start on, up to the first that is incomplete, longer than longest, of\n"
+"another kind or in an unusual encoding. Return the frames and its position. decode returns an\n"
+"object with metadata, api_version and kind.");
 
-static PyObject *usual_lines(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *try_lines(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     static const char before_type[] = "{\"type\":\"", before_object[] = "\",\"object\":";
     const Py_ssize_t type_at_least = sizeof before_type - 1, object_after = sizeof before_object - 1;
     const struct Names *names = PyModule_GetState(module);
     struct Shapes shapes;
     Py_ssize_t start, longest, type_size;
-    if (!check_count("usual_lines", count, 9) || !check_bytes(args[0]) ||
+    if (!check_count("try_lines", count, 9) || !check_bytes(args[0]) ||
         !read_position(args[1], PyBytes_GET_SIZE(args[0]), &start) ||
         !read_position(args[2], PY_SSIZE_T_MAX, &longest) || !read_shapes(args[8], &shapes))
         return NULL;
@@ -619,17 +626,19 @@ static PyObject *usual_lines(PyObject *module, PyObject *const *args, Py_ssize_t
         PyObject *type = type_at(shapes.types, at + type_at_least, stop, &type_size);
         if (type == NULL)
             break;
+        /* Compare sizes, not pointers: the object may begin after the end of the chunk. */
+        if (stop - at <= type_at_least + type_size + object_after)
+            break;
         Bytes object = at + type_at_least + type_size + object_after;
-        if (object >= stop ||
-            memcmp(object - object_after, before_object, (size_t)object_after) != 0)
+        if (memcmp(object - object_after, before_object, (size_t)object_after) != 0)
             break;
         PyObject *payload = PyBytes_FromStringAndSize((const char *)object, stop - 1 - object);
-        PyObject *envelope = payload == NULL ? NULL : PyObject_CallOneArg(args[3], payload);
+        PyObject *found = payload == NULL ? NULL : PyObject_CallOneArg(args[3], payload);
         PyObject *head = NULL;
-        if (envelope != NULL && says(envelope, names->api_version, args[4]) &&
-            says(envelope, names->kind, args[5]))
-            head = PyObject_GetAttr(envelope, names->metadata);
-        Py_XDECREF(envelope);
+        if (found != NULL && has_text(found, names->api_version, args[4]) &&
+            has_text(found, names->kind, args[5]))
+            head = PyObject_GetAttr(found, names->metadata);
+        Py_XDECREF(found);
         if (!add_frame(frames, &shapes, type, payload, head, args[6], args[7]))
             break;
         at = stop + 1;
@@ -642,7 +651,7 @@ static PyObject *usual_lines(PyObject *module, PyObject *const *args, Py_ssize_t
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, name##_doc}
 
 static PyMethodDef functions[] = {
-    FUNCTION(unchunked), FUNCTION(usual_head), FUNCTION(usual_events), FUNCTION(usual_lines),
+    FUNCTION(try_unchunk), FUNCTION(try_head), FUNCTION(try_events), FUNCTION(try_lines),
     {NULL, NULL, 0, NULL},
 };
 
@@ -673,15 +682,15 @@ static PyModuleDef_Slot slots[] = {
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "kinform._native._cuts",
-    .m_doc = "Streams of servers in; what they are usually made of out.",
+    .m_name = "kinform._native._framing",
+    .m_doc = "Splits streams of servers in their usual encoding.",
     .m_size = sizeof(struct Names),
     .m_methods = functions,
     .m_slots = slots,
     .m_free = end,
 };
 
-PyMODINIT_FUNC PyInit__cuts(void)
+PyMODINIT_FUNC PyInit__framing(void)
 {
     return PyModuleDef_Init(&definition);
 }

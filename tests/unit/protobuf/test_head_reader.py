@@ -14,8 +14,8 @@ from kinform import _native
 from kinform.api import GVK
 from kinform.errors import DecodeError
 from kinform.objects import Head
-from kinform.protobuf import _head, codec_for, owners_of
-from kinform.protobuf._head import parsed_head
+from kinform.protobuf import _head_reader, codec_for, owners_of
+from kinform.protobuf._head_reader import parsed_head
 from tests.support.breaking import broken
 from tests.unit.protobuf.sample import put
 
@@ -89,7 +89,7 @@ def test_what_a_server_writes_is_read_without_the_parser(
 ) -> None:
     expected = parsed_head(USUAL)
     if either_way == "compiled":
-        monkeypatch.setattr(_head, "_parse", None)
+        monkeypatch.setattr(_head_reader, "_parse", None)
     head = read_head(USUAL)
     assert head == expected
     assert head.key == "shop/web-0"
@@ -125,7 +125,7 @@ def test_what_a_server_writes_is_read_without_the_parser(
     ],
 )
 def test_compiled_code_knows_it(payload: bytes) -> None:
-    assert _native.usual_head(payload, Head, owners_of) == parsed_head(payload)
+    assert _native.try_head(payload, Head, owners_of) == parsed_head(payload)
 
 
 @pytest.mark.parametrize(

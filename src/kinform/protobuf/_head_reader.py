@@ -8,7 +8,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError as ParseError
 
-from kinform._native import usual_head
+from kinform._native import try_head
 from kinform.objects import Head, OwnerUid
 from kinform.protobuf._messages import own_classes
 from kinform.protobuf._partial_message import PartialMessage
@@ -36,7 +36,7 @@ def head_of(payload: bytes) -> Head:
     """Decode the head of an object. Raises the errors of the parser."""
     # Under load the parser is as fast. But with an event every few milliseconds, its code and
     # tables have left the CPU caches each time.
-    usual: Head | None = usual_head(payload, Head, owners_of)
+    usual: Head | None = try_head(payload, Head, owners_of)
     return parsed_head(payload) if usual is None else usual
 
 
