@@ -44,7 +44,7 @@ class Encodings:
     """The formats of a server. Caches translated objects."""
 
     def __init__(self) -> None:
-        self._messages_cache: MessageCache | None = None
+        self._cache: MessageCache | None = None
 
     def objects(self, form: ResponseFormat, view: Representation, *, pretty: bool) -> Encoding:
         """Return the encoding for objects in a view."""
@@ -73,9 +73,9 @@ class Encodings:
         # Imported on first use, because most tests do not need it.
         from kinform.testing.formats.protobuf import MessageCache, ProtobufEncoding
 
-        if self._messages_cache is None:
-            self._messages_cache = MessageCache()
-        return ProtobufEncoding(self._messages_cache, api_version, kind)
+        if self._cache is None:
+            self._cache = MessageCache()
+        return ProtobufEncoding(self._cache, api_version, kind)
 
 
 def _text(media_type: str, *, custom: bool, pretty: bool) -> Encoding:

@@ -83,11 +83,11 @@ class ProtobufEncoding:
     watch_type = f"{PROTOBUF};stream=watch"
 
     def __init__(self, translations: MessageCache, api_version: str, kind: str) -> None:
-        self._messages_cache = translations
+        self._cache = translations
         self._type = (api_version, kind)
 
     def body(self, json: bytes) -> bytes:
-        return self._messages_cache.wrapped(json, self._type)
+        return self._cache.wrapped(json, self._type)
 
     def event(self, type: bytes, json: bytes) -> bytes:
         return write_event(type.decode(), self.body(json))
@@ -97,7 +97,7 @@ class ProtobufEncoding:
 
     def list(self, response: ListResponse) -> Iterator[bytes]:
         gvk = GVK.of(response.api_version, response.kind.removesuffix("List"))
-        items = [self._messages_cache.message(item, gvk) for item in response.items]
+        items = [self._cache.message(item, gvk) for item in response.items]
         metadata = response.metadata
         # Encoded as a whole, because its length comes first.
         raw = join_list(
