@@ -18,7 +18,7 @@ from kinform.informers import (
     index_func_to_key_func,
     label_index,
 )
-from kinform.informers.store._store import Write
+from kinform.informers.store._store import StoreWrite
 from kinform.objects import Unstructured
 from tests.support.answers import pod
 
@@ -154,12 +154,12 @@ def test_many_writes_at_once_leave_out_only_those_without_a_key_and_say_which() 
 
     failures = store.apply(
         [
-            Write(obj("a", 2, app="web")),
-            Write(nameless),
-            Write(obj("a", 3, app="db")),
-            Write(obj("old"), delete=True),
-            Write(nameless, delete=True),
-            Write(obj("b", 4, app="web")),
+            StoreWrite(obj("a", 2, app="web")),
+            StoreWrite(nameless),
+            StoreWrite(obj("a", 3, app="db")),
+            StoreWrite(obj("old"), delete=True),
+            StoreWrite(nameless, delete=True),
+            StoreWrite(obj("b", 4, app="web")),
         ]
     )
 
@@ -186,7 +186,7 @@ def test_a_store_is_at_the_version_of_what_was_applied_last() -> None:
         (lambda: store.bookmark(""), "12"),
         (lambda: store.delete(DeletedObject("default/a", obj("a", 3), True)), "12"),
         (lambda: store.delete(DeletedObject("default/a", None, True)), "12"),
-        (lambda: store.apply([Write(obj("c", 14)), Write(obj("d", 15))]), "15"),
+        (lambda: store.apply([StoreWrite(obj("c", 14)), StoreWrite(obj("d", 15))]), "15"),
         (lambda: store.replace([obj("c", 14)], "20"), "20"),
         (lambda: store.replace([obj("c", 14)], ""), "20"),
     ]

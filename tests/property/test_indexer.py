@@ -18,7 +18,7 @@ from kinform.informers.store._index_functions import (
     owner_index,
 )
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._store import Write
+from kinform.informers.store._store import StoreWrite
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 from tests.support.objects import record_of
 
@@ -128,7 +128,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(steps=st.lists(st.tuples(trees, st.booleans()), max_size=5))
     def apply(self, steps: list[tuple[dict[str, Any], bool]]) -> None:
-        writes = [Write(self.make(tree), delete=delete) for tree, delete in steps]
+        writes = [StoreWrite(self.make(tree), delete=delete) for tree, delete in steps]
         assert self.store.apply(writes) == {}
         for write in writes:
             assert isinstance(write.object, Unstructured)

@@ -18,7 +18,7 @@ from kinform.blocking._reflecting import (
     DeltaController,
     DeltaControllerConfig,
     Informer,
-    InformerOptions,
+    InformerKeywords,
     Reflector,
     ReflectorKeywords,
 )
@@ -42,7 +42,7 @@ __all__ = [
     "DynamicSharedInformerFactory",
     "EventStream",
     "Informer",
-    "InformerOptions",
+    "InformerKeywords",
     "ListWatch",
     "ListWatchOptions",
     "LoopThread",

@@ -108,7 +108,7 @@ class Client(TypedVerbs):
         Raises:
             ConfigError: The configuration has a setting that kinform does not support.
         """
-        from kinform.transport._official import official_config
+        from kinform.transport.official import official_config
 
         return cls(official_config(source), **options)
 

@@ -169,7 +169,7 @@ class DeltaController(Runs, Generic[T]):
         return self.reflector.last_sync_resource_version
 
 
-class InformerOptions(TypedDict, Generic[T], total=False):
+class InformerKeywords(TypedDict, Generic[T], total=False):
     """The options of ``kinform.informers.Informer``, documented there."""
 
     on_add: Callable[[T], object] | None
@@ -194,7 +194,7 @@ class Informer(Runs, Generic[T]):
         self,
         source: ListWatch[T],
         handler: AnyHandler[T] | None = None,
-        **options: Unpack[InformerOptions[T]],
+        **options: Unpack[InformerKeywords[T]],
     ) -> None:
         (inner,) = inner_sources(source)
         informer = AsyncInformer(inner, handler, **options)

@@ -134,7 +134,7 @@ class Client(TypedVerbs):
         Raises:
             ConfigError: A setting is not supported; the message names it.
         """
-        from kinform.transport._official import official_config
+        from kinform.transport.official import official_config
 
         return cls(official_config(source), **options)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from kinform.api import LabelSelector, ObjectName, Operator, namespace_key, split_namespace_key
-from kinform.client import as_label_selector
+from kinform.client import Labels, as_label_selector
 from kinform.errors import NotFoundError
 from kinform.informers.store import NAMESPACE_INDEX, Indexer, LabelIndex, namespace_index
 from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
-
-Labels = LabelSelector | Mapping[str, str] | str
 
 _ONE_OF = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 

@@ -67,7 +67,7 @@ def test_no_name_of_the_async_one_is_missing(name: str, source: ListWatch[Unstru
     ("name", "keywords", "more"),
     [
         ("SharedIndexInformer", blocking.SharedIndexInformerOptions, {"source"}),
-        ("Informer", blocking.InformerOptions, {"source", "handler"}),
+        ("Informer", blocking.InformerKeywords, {"source", "handler"}),
         ("Reflector", blocking.ReflectorKeywords, {"source", "store"}),
         ("ListWatch", blocking.ListWatchOptions, {"list", "watch", "form"}),
     ],

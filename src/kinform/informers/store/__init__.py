@@ -23,7 +23,7 @@ from kinform.informers.store._keys import (
 )
 from kinform.informers.store._mutation import MutationCache
 from kinform.informers.store._snapshot import Snapshot
-from kinform.informers.store._store import Store, Write
+from kinform.informers.store._store import Store, StoreWrite
 from kinform.informers.store._table import Table, TableWrite
 from kinform.informers.store._undelta import UndeltaStore
 
@@ -43,10 +43,10 @@ __all__ = [
     "MutationCache",
     "Snapshot",
     "Store",
+    "StoreWrite",
     "Table",
     "TableWrite",
     "UndeltaStore",
-    "Write",
     "deletion_handling_key",
     "deletion_handling_object_name",
     "field_index",

@@ -19,7 +19,7 @@ T = TypeVar("T")
 H = TypeVar("H", bound=Handle)
 
 
-class Write(msgspec.Struct, Generic[T], frozen=True):
+class StoreWrite(msgspec.Struct, Generic[T], frozen=True):
     """One step of ``Store.apply``: put or delete an object."""
 
     object: T | DeletedObject[T]
@@ -152,7 +152,7 @@ class Store(Generic[T]):
         removed = [key for key in self.list_keys() if key not in put]
         self._table.swap(removed, put, resource_version)
 
-    def apply(self, writes: Iterable[Write[T]]) -> dict[int, KeyFuncError]:
+    def apply(self, writes: Iterable[StoreWrite[T]]) -> dict[int, KeyFuncError]:
         """Apply writes in order. A snapshot contains either all of them or none.
 
         Returns:
@@ -176,7 +176,7 @@ class Store(Generic[T]):
     def resync(self) -> None:
         """Do nothing: a store has no subscribers. Present so that a reflector can fill a store."""
 
-    def _step(self, write: Write[T]) -> TableWrite:
+    def _step(self, write: StoreWrite[T]) -> TableWrite:
         if write.delete:
             key, version = self._deletion(write.object)
             return TableWrite(key, None, version)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from kinform.errors import KeyFuncError
 from kinform.informers._changes import DeletedObject
 from kinform.informers.store._entries import EntryAdapter, KeyFunc
-from kinform.informers.store._store import Store, Write
+from kinform.informers.store._store import Store, StoreWrite
 from kinform.objects import Handle, Unstructured
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class UndeltaStore(Store[T]):
         super().replace(objects, resource_version)
         self._push(self.list())
 
-    def apply(self, writes: Iterable[Write[T]]) -> dict[int, KeyFuncError]:
+    def apply(self, writes: Iterable[StoreWrite[T]]) -> dict[int, KeyFuncError]:
         failures = super().apply(writes)
         self._push(self.list())
         return failures

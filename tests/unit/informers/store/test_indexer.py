@@ -25,7 +25,7 @@ from kinform.informers.store._keys import (
     deletion_handling_object_name,
     index_func_to_key_func,
 )
-from kinform.informers.store._store import Write
+from kinform.informers.store._store import StoreWrite
 from kinform.objects import PartialObjectMetadata, Record, Unstructured
 from tests.support.objects import CountingCodec, payload_of, pod_tree, record_of
 
@@ -62,7 +62,7 @@ def test_an_object_that_moves_is_found_in_one_place(before: str, after: str, by:
     elif by == "replace":
         pods.replace([pod("a", after)])
     else:
-        pods.apply([Write(pod("a", after))])
+        pods.apply([StoreWrite(pod("a", after))])
     assert pods.index_keys("node", before) == []
     assert pods.index_keys("node", after) == ["default/a"]
     pods.delete(pod("a", after))
@@ -168,7 +168,7 @@ def test_an_object_that_was_edited_in_place_leaves_its_old_values_behind() -> No
 
 def test_a_batch_is_indexed() -> None:
     store = words()
-    store.apply([Write("tea"), Write("ten"), Write("tea", delete=True)])
+    store.apply([StoreWrite("tea"), StoreWrite("ten"), StoreWrite("tea", delete=True)])
     assert sorted(store.index_values("letter")) == ["e", "n", "t"]
 
 
@@ -257,7 +257,7 @@ def test_an_index_function_can_read_the_store_it_serves() -> None:
     store.add_indexers({"count": lambda word: str(len(store.snapshot()))})
     store.add("tea")
     store.replace(["tea", "ten"])
-    store.apply([Write("ant")])
+    store.apply([StoreWrite("ant")])
     store.add_indexers({"count too": lambda word: str(len(store.snapshot()))})
     assert store.by_index("count", "0") == []
     assert sorted(store.index_values("count too")) == ["3"]

@@ -11,7 +11,7 @@ import pytest
 from kinform.errors import CacheError, KeyFuncError, ReadOnlyError
 from kinform.informers._changes import DeletedObject
 from kinform.informers.store._entries import AsIs
-from kinform.informers.store._store import Store, Write
+from kinform.informers.store._store import Store, StoreWrite
 from kinform.objects import PartialObjectMetadata, Unstructured
 from tests.support.objects import pod_tree, record_of
 
@@ -265,10 +265,10 @@ def test_a_batch_is_applied_in_order() -> None:
     store = Store()
     failures = store.apply(
         [
-            Write(pod("a", "1")),
-            Write(pod("b", "2")),
-            Write(pod("a", "3")),
-            Write(pod("b", "4"), delete=True),
+            StoreWrite(pod("a", "1")),
+            StoreWrite(pod("b", "2")),
+            StoreWrite(pod("a", "3")),
+            StoreWrite(pod("b", "4"), delete=True),
         ]
     )
     assert failures == {}
@@ -280,11 +280,11 @@ def test_a_batch_leaves_out_what_has_no_key_and_says_which() -> None:
     store = Store()
     failures = store.apply(
         [
-            Write(pod("a")),
-            Write(Unstructured()),
-            Write(pod("b")),
-            Write(DeletedObject("default/c", None)),
-            Write(Unstructured(), delete=True),
+            StoreWrite(pod("a")),
+            StoreWrite(Unstructured()),
+            StoreWrite(pod("b")),
+            StoreWrite(DeletedObject("default/c", None)),
+            StoreWrite(Unstructured(), delete=True),
         ]
     )
     assert [*failures] == [1, 3, 4]

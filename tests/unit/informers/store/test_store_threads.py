@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._store import Write
+from kinform.informers.store._store import StoreWrite
 
 
 class Car(NamedTuple):
@@ -78,7 +78,7 @@ def test_every_snapshot_is_one_that_existed() -> None:
             elif step == 1:
                 store.delete(car)
             elif step == 2:
-                store.apply([Write(car)])
+                store.apply([StoreWrite(car)])
             else:
                 store.add(car)
 
@@ -104,7 +104,7 @@ def test_no_snapshot_sees_half_a_batch() -> None:
 
     def write() -> None:
         for number in range(1_000):
-            store.apply([Write(Car("a", f"c-{number}")), Write(Car("b", f"c-{number}"))])
+            store.apply([StoreWrite(Car("a", f"c-{number}")), StoreWrite(Car("b", f"c-{number}"))])
 
     def take_snapshot() -> None:
         assert len({car.color for car in store.snapshot().list()}) == 1
@@ -200,7 +200,7 @@ def test_an_index_that_comes_while_a_change_is_on_its_way_sees_the_change(verb: 
     elif verb == "replace":
         store.replace([Car("old"), Car("new", "blue")])
     else:
-        store.apply([Write(Car("new", "blue"))])
+        store.apply([StoreWrite(Car("new", "blue"))])
     assert store.index_keys("color", "blue") == ["new"]
     assert store.index_keys("color", "red") == ["old"]
     assert sorted(store.index_values("name")) == ["new", "old"]

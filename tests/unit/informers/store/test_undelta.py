@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._store import Write
+from kinform.informers.store._store import StoreWrite
 from kinform.informers.store._undelta import UndeltaStore
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
@@ -21,7 +21,7 @@ def test_every_write_pushes_the_whole_list() -> None:
     store.delete("a")
     store.delete(DeletedObject("nobody", None))
     store.replace(["c", "d"], "5")
-    store.apply([Write("c", delete=True), Write("e")])
+    store.apply([StoreWrite("c", delete=True), StoreWrite("e")])
     assert pushed == [["a"], ["a", "b"], ["b"], ["b"], ["c", "d"], ["d", "e"]]
 
 
