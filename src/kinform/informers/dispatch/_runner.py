@@ -184,7 +184,7 @@ class TaskRunner(Runner):
     instead of one. If a handler cancels its own task, the next change starts another one.
 
     While the task waits, ``run_inline`` runs the handler in the context of that task, up to the
-    first await that blocks. Most handlers never block, which saves one iteration of the loop (5 %
+    first await that blocks. Most handlers never block, which saves one iteration of the loop (4 %
     of the CPU of an event, benchmarks/bench_beside.py). Otherwise the handler continues in the
     task. On loops that do not support this, the task is woken.
     """
