@@ -113,6 +113,7 @@ class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=Tru
     should_resync: Callable[[], bool] | None = None
     admission: Admission[T] | None = None
     resource_version: str = ""
+    resume_from: str = ""
     on_watch_error: Callable[[WatchFailure], object] | None = None
     options: ReflectorOptions | None = None
     metrics: Metrics = NO_METRICS

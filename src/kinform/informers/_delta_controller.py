@@ -40,7 +40,8 @@ class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=Tru
         queue: The queue to use; created if omitted.
         full_resync_period: Seconds between resyncs of the queue; 0 disables them.
         should_resync: Called before each resync; the resync is skipped if it returns false.
-        admission, resource_version, on_watch_error, options, metrics: See ``Reflector``.
+        admission, resource_version, resume_from, on_watch_error, options, metrics: See
+            ``Reflector``. With ``resume_from``, the queue's known objects are the filled store.
     """
 
     source: Source[T]
@@ -51,6 +52,7 @@ class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=Tru
     should_resync: Callable[[], bool] | None = None
     admission: Admission[T] | None = None
     resource_version: str = ""
+    resume_from: str = ""
     on_watch_error: Callable[[WatchFailure], object] | None = None
     options: ReflectorOptions | None = None
     metrics: Metrics = NO_METRICS
@@ -74,6 +76,7 @@ class DeltaController(Generic[T]):
             name=self.name,
             admission=config.admission,
             resource_version=config.resource_version,
+            resume_from=config.resume_from,
             resync_period=config.full_resync_period,
             should_resync=config.should_resync,
             on_watch_error=config.on_watch_error,
@@ -128,6 +131,9 @@ class _QueueProcessor(ReflectorTarget[T]):
 
     def bookmark(self, resource_version: str) -> None:
         self._queue.bookmark(resource_version)
+
+    def resume(self, resource_version: str) -> None:
+        self._queue.resume(resource_version)
 
     def put(self, deltas: list[Delta[T]]) -> Demand:
         queue = self._queue

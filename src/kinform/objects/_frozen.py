@@ -53,7 +53,7 @@ def freeze(value: Any) -> Any:
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     raise ReadOnlyError(
-        "this object is read-only, for it came from a list, a watch or a cache; "
+        "this object is read-only because it came from a list, a watch or a cache; "
         "call copy() on the object and edit the copy"
     )
 

@@ -235,7 +235,7 @@ def written_time(value: datetime, *, is_micro: bool) -> str:
     """Format a time for the wire. Raises EncodeError if it has no time zone."""
     if value.tzinfo is None:
         raise EncodeError(
-            f"{value.isoformat()} has no time zone; make it one of datetime.now(timezone.utc)"
+            f"{value.isoformat()} has no time zone; use one, as in datetime.now(timezone.utc)"
         )
     utc = value.astimezone(UTC).replace(tzinfo=None)
     detail = "microseconds" if is_micro or utc.microsecond else "seconds"

@@ -69,7 +69,7 @@ def from_official(source: object, form: type[H]) -> H:
         _check_class(source, tree, form.class_gvk)
         return form.from_dict(tree)
     if not issubclass(form, TreeHandle):
-        raise DecodeError(f"an object cannot be made as a {form.__name__}; name one of its kinds")
+        raise DecodeError(f"a {form.__name__} cannot be created; use the class of the kind")
     if not tree.get("apiVersion") or not tree.get("kind"):
         raise DecodeError(
             f"this {type(source).__name__} does not say its apiVersion and kind (those in the "
@@ -141,7 +141,7 @@ def _tree_of(source: object) -> dict[str, Any]:
             )
         return dict(source)
     if not hasattr(source, "attribute_map"):
-        raise DecodeError(f"a {type(source).__name__} is no model of the official client")
+        raise DecodeError(f"a {type(source).__name__} is not a model of the official client")
     tree: dict[str, Any] = _plain_value(source, type(source).__name__, "")
     return tree
 

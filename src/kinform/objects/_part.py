@@ -77,7 +77,7 @@ class Part(Generic[V]):
         is_nested = isinstance(expected, type) and issubclass(expected, (Model, dict, list))
         if is_nested and not isinstance(value, expected):
             name = expected.__name__
-            way_out = f"; {name}.from_dict(...) makes one of a dict"
+            way_out = f"; {name}.from_dict(...) creates one from a dict"
             raise EncodeError(
                 f"{type(obj).__name__}.{self.attribute} takes a {name}, not a "
                 f"{type(value).__name__}{way_out if issubclass(expected, Model) else ''}"

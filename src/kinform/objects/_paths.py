@@ -26,7 +26,7 @@ def split_path(path: Path) -> list[str | int]:
     try:
         steps: list[str | int] = [*path.split(".")] if isinstance(path, str) else [*path]
     except TypeError:
-        raise InvalidNameError(f"{path!r} is no path; write it as 'spec.replicas'") from None
+        raise InvalidNameError(f"{path!r} is not a path; write it as 'spec.replicas'") from None
     if not steps or "" in steps:
         raise InvalidNameError(f"path {path!r} has an empty step; write it as 'spec.replicas'")
     return steps

@@ -47,8 +47,8 @@ class Quantity(str):
 
     def _error(self) -> DecodeError:
         return DecodeError(
-            f"{str(self)!r} is no quantity; write a number with one of "
-            f"{', '.join(_FACTORS)} or an exponent behind it, as '500m' or '64Mi'"
+            f"{str(self)!r} is not a quantity; write a number with one of "
+            f"{', '.join(_FACTORS)} or an exponent after it, such as '500m' or '64Mi'"
         )
 
     def __repr__(self) -> str:

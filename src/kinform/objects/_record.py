@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
         gvk = gvk or default_gvk
         if gvk is None:
             raise DecodeError(
-                f"object {head.key!r} does not say its kind, and neither does where it came from",
+                f"object {head.key!r} does not contain its kind, and the source does not know it",
                 key=head.key,
                 resource_version=head.resource_version,
             )

@@ -65,8 +65,8 @@ def _opened(body: bytes) -> tuple[bytes, bytes]:
     type_meta, raw, encoding, content_type = _ENVELOPE.read(body[len(MAGIC) :])
     if encoding or content_type:
         raise DecodeError(
-            f"it is {content_type or 'something'} inside of protobuf "
-            f"({encoding or 'not encoded'}), which is not understood"
+            f"it contains {content_type or 'something'} "
+            f"({encoding or 'not encoded'}) inside protobuf, which is not supported"
         )
     return joined(type_meta), raw
 

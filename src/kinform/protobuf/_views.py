@@ -161,6 +161,6 @@ def _is_equal(view: Any, other: object) -> Any:
 
 def _refuse(view: Any, *_: object) -> NoReturn:
     raise ReadOnlyError(
-        f"this {type(view).__name__} belongs to an object that is read-only, for it came from a "
+        f"this {type(view).__name__} belongs to an object that is read-only because it came from a "
         "list, a watch or a cache; call copy() on the object and edit the copy"
     )

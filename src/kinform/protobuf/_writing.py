@@ -192,7 +192,7 @@ def _write_time(made: Any, text: Any) -> None:
     try:
         moment = msgspec.convert(text, datetime)
     except msgspec.ValidationError as error:
-        raise _MisfitError(f"{text!r} is no time") from error
+        raise _MisfitError(f"{text!r} is not a time") from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)

@@ -369,3 +369,32 @@ async def test_what_the_function_raises_where_a_batch_arrives_ends_the_controlle
             await asyncio.wait_for(asyncio.shield(task), 5)
     assert caught.value is error
     assert controller.queue.is_closed
+
+
+async def test_a_filled_store_is_resumed_without_a_list() -> None:
+    source, taking = LoggedSource("a"), WatchEventApplier()
+    store: Store[Unstructured] = Store()
+    store.add(Unstructured(pod("a", rv="1")))
+    source.add("b")
+    queue = DeltaFIFO[Unstructured](known_objects=store)
+    controller = DeltaController(config(source, taking, queue=queue, resume_from="1"))
+    async with running(controller), asyncio.timeout(20):
+        await controller.has_synced
+        await wait_until(lambda: bool(taking.lines))
+    assert source.versions == ["1"]  # one watch, and no list
+    assert taking.lines == [f"{DeltaType.ADDED.value} default/b"]
+
+
+async def test_a_version_that_expired_is_listed_and_what_was_deleted_is_found() -> None:
+    source, taking = LoggedSource("a"), WatchEventApplier()
+    source.forget_history()
+    store: Store[Unstructured] = Store()
+    store.add(Unstructured(pod("gone", rv="1")))
+    queue = DeltaFIFO[Unstructured](known_objects=store)
+    controller = DeltaController(config(source, taking, queue=queue, resume_from="1"))
+    async with running(controller), asyncio.timeout(20):
+        await wait_until(lambda: len(taking.lines) == 2)
+    assert taking.lines == [
+        f"{DeltaType.DELETED.value} default/gone",
+        f"{DeltaType.REPLACED.value} default/a",
+    ]

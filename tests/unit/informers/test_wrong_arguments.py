@@ -221,7 +221,7 @@ def test_each_of_them_has_a_name_and_can_be_called() -> None:
 
 @pytest.mark.parametrize("given", [5, None, 1.5], ids=kind_of)
 def test_an_index_of_a_field_has_a_path(given: Any) -> None:
-    with pytest.raises(InvalidNameError, match=r"is no path; write it as 'spec\.replicas'"):
+    with pytest.raises(InvalidNameError, match=r"is not a path; write it as 'spec\.replicas'"):
         field_index(given)
 
 

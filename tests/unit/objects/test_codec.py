@@ -119,7 +119,7 @@ def test_bytes_that_are_no_json_have_no_key() -> None:
 
 
 def test_a_record_without_a_kind_says_whose_it_is() -> None:
-    with pytest.raises(DecodeError, match="does not say its kind") as caught:
+    with pytest.raises(DecodeError, match="does not contain its kind") as caught:
         Record.read(b'{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}', JSON)
     assert (caught.value.key, caught.value.resource_version) == ("n/a", "7")
 

@@ -355,7 +355,7 @@ def test_the_official_dicts_with_python_names_are_refused(official: Any) -> None
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(DecodeError, match="a str is no model"):
+    with pytest.raises(DecodeError, match="a str is not a model"):
         Pod.from_official("pod")
 
 

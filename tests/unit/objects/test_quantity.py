@@ -64,7 +64,7 @@ def test_an_amount_is_an_exact_number(written: str, number: str) -> None:
     ],
 )
 def test_rubbish_is_no_amount(written: str) -> None:
-    with pytest.raises(DecodeError, match=r"is no quantity.*500m"):
+    with pytest.raises(DecodeError, match=r"is not a quantity.*500m"):
         _ = Quantity(written).decimal
 
 

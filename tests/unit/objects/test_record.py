@@ -24,7 +24,7 @@ def test_a_record_keeps_the_bytes_as_they_came() -> None:
 def test_an_object_without_a_kind_needs_someone_who_knows_it() -> None:
     payload = b'{"metadata":{"name":"a","namespace":"b"}}'
     assert Record.read(payload, JSON, default_gvk=POD).gvk == POD
-    with pytest.raises(DecodeError, match="object 'b/a' does not say its kind"):
+    with pytest.raises(DecodeError, match="object 'b/a' does not contain its kind"):
         Record.read(payload, JSON)
 
 

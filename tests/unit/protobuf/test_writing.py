@@ -59,7 +59,10 @@ def test_what_a_message_has_no_place_for_does_not_travel() -> None:
     [
         ({"metadata": {"name": 1}}, "metadata.name: "),
         ({"metadata": "a"}, "metadata: expected object, got str"),
-        ({"metadata": {"creationTimestamp": "yesterday"}}, "metadata.creationTimestamp: .*no time"),
+        (
+            {"metadata": {"creationTimestamp": "yesterday"}},
+            "metadata.creationTimestamp: .*not a time",
+        ),
         ({"metadata": {"creationTimestamp": 5}}, "metadata.creationTimestamp: expected a time"),
         ({"metadata": {"labels": {"a": 1}}}, "metadata.labels: "),
         ({"metadata": {"generation": True}}, "metadata.generation: expected int, got bool"),

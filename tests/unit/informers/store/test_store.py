@@ -158,7 +158,7 @@ def test_an_object_without_a_name_is_refused_with_the_way_out() -> None:
 
 
 def test_an_object_without_a_kind_is_refused_by_its_key() -> None:
-    with pytest.raises(CacheError, match=r"'n/a' does not say its kind"):
+    with pytest.raises(CacheError, match=r"'n/a' does not contain its kind"):
         Store().add(Unstructured({"metadata": {"name": "a", "namespace": "n"}}))
 
 
