@@ -13,7 +13,7 @@ from kinform.client._arguments import (
 from kinform.client._client import Client
 from kinform.client._discovery import Discovery
 from kinform.client._forms import checked_form
-from kinform.client._framing import EventType, Frame, FrameDecoder
+from kinform.client._frames import EventType, Frame, FrameDecoder
 from kinform.client._keywords import (
     ApplyKeywords,
     DeleteCollectionKeywords,

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from kinform._checks import expect
 from kinform.client._discovery import Discovery
-from kinform.client._exchange import Exchange
 from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import Negotiation, WireFormat
 from kinform.client._resolver import Resolver
-from kinform.client._state import ClientState
+from kinform.client._retrying_sender import RetryingSender
+from kinform.client._shared_parts import SharedParts
 from kinform.client._typed_verbs import TypedVerbs
 from kinform.client._write_hooks import WriteHook, WritePipeline
 from kinform.errors import ConfigError, DecodeError, InvalidNameError
@@ -78,12 +78,12 @@ class Client(TypedVerbs):
             if transport is not None
             else AiohttpTransport(config, watch_latency=watch_latency)
         )
-        exchange = Exchange(
+        sender = RetryingSender(
             self._transport, max_retries=max_retries, max_body_size=max_body_size, timeout=timeout
         )
-        discovery = Discovery(exchange)
-        state = ClientState(
-            exchange=exchange,
+        discovery = Discovery(sender)
+        state = SharedParts(
+            sender=sender,
             discovery=discovery,
             negotiation=Negotiation(wire_format),
             writes=WritePipeline(),
@@ -208,7 +208,7 @@ class Client(TypedVerbs):
                 f"{path!r} is not a path; start it with '/', and pass the part after '?' as query="
             )
         request = Request(method, path, query or {}, headers or {}, body)
-        _, answer = await self._state.exchange.fetch(request)
+        _, answer = await self._state.sender.fetch(request)
         return answer
 
 

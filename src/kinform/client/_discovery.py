@@ -16,8 +16,8 @@ from kinform.client._discovery_documents import (
     parse_group_versions,
     parse_resource_list,
 )
-from kinform.client._exchange import Exchange
 from kinform.client._paths import group_version_path
+from kinform.client._retrying_sender import RetryingSender
 from kinform.client._suggestions import suggest_kind, suggest_resource
 from kinform.errors import (
     ApiError,
@@ -47,8 +47,8 @@ class Discovery:
     since a CRD may be new.
     """
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
+    def __init__(self, sender: RetryingSender) -> None:
+        self._sender = sender
         self._roots = {"/api": _Root(), "/apis": _Root()}
         self._resources: dict[GVR, ApiResource] = {}
         self._kinds: dict[GVK, ApiResource] = {}
@@ -160,7 +160,7 @@ class Discovery:
         if root.etag:
             headers["If-None-Match"] = root.etag
         try:
-            response, body = await self._exchange.fetch(Request("GET", path, headers=headers))
+            response, body = await self._sender.fetch(Request("GET", path, headers=headers))
         except NotFoundError:
             root.resources, root.etag = [], ""
             return False
@@ -184,7 +184,7 @@ class Discovery:
         for group, version in wanted:
             request = Request("GET", group_version_path(group, version), headers=_PLAIN)
             try:
-                _, body = await self._exchange.fetch(request)
+                _, body = await self._sender.fetch(request)
                 found.extend(parse_resource_list(group, version, body))
             except (ApiError, DecodeError, TransportError) as error:
                 failures.append(error)

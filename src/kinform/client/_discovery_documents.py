@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from kinform.api import GVK, GVR, ApiResource, split_api_version
-from kinform.client._decoding import decode
+from kinform.client._json_decoding import decode
 from kinform.errors import DecodeError, InvalidNameError
 
 logger = logging.getLogger("kinform.client")

@@ -6,8 +6,8 @@ import msgspec
 
 from kinform._native import try_lines
 from kinform.api import GVK
-from kinform.client._decoding import decode
-from kinform.client._framing import EVENT_SHAPES, Frame, FrameDecoder
+from kinform.client._frames import EVENT_SHAPES, Frame, FrameDecoder
+from kinform.client._json_decoding import decode
 from kinform.client._status import Status, read_status
 from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError

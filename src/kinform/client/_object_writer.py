@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from kinform.client._answers import confirms_success, read_answer
 from kinform.client._arguments import patch_media_type, write_query
 from kinform.client._forms import checked_form, form_of
 from kinform.client._json_wire import JSON_WIRE
+from kinform.client._object_decoding import confirms_success, read_answer
 from kinform.client._requester import Answer, Requester
 from kinform.client._resolver import Location, ResourceOrModel, place_of
-from kinform.client._state import ClientState
+from kinform.client._shared_parts import SharedParts
 from kinform.client._write_hooks import Write
 from kinform.errors import EncodeError
 from kinform.objects import (
@@ -32,7 +32,7 @@ _METHODS = {"create": "POST", "update": "PUT", "apply": "PATCH"}
 class ObjectWriter:
     """Sends whole objects to their resources, or to subresources."""
 
-    def __init__(self, state: ClientState, requester: Requester) -> None:
+    def __init__(self, state: SharedParts, requester: Requester) -> None:
         self._writes = state.writes
         self._resolver = state.resolver
         self._requester = requester

@@ -8,7 +8,7 @@ import msgspec
 
 from kinform._native import try_events
 from kinform.api import GVK
-from kinform.client._framing import EVENT_SHAPES, EventType, Frame
+from kinform.client._frames import EVENT_SHAPES, EventType, Frame
 from kinform.client._status import Status, error_from_status
 from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError, InvalidNameError

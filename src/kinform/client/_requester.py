@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 
 from kinform.api import ListOptions
-from kinform.client._exchange import Exchange
 from kinform.client._negotiation import JSON_TYPE, Negotiation
 from kinform.client._resolver import Resolver, Resource
+from kinform.client._retrying_sender import RetryingSender
 from kinform.client._wire import PROTOBUF, Wire, wire_for
 from kinform.errors import DecodeError, NotAcceptableError, NotFoundError
 from kinform.objects import Handle, PartialObjectMetadata
@@ -29,12 +29,12 @@ class Requester:
 
     def __init__(
         self,
-        exchange: Exchange,
+        sender: RetryingSender,
         resolver: Resolver,
         negotiation: Negotiation,
         form: type[Handle],
     ) -> None:
-        self._exchange = exchange
+        self._sender = sender
         self._resolver = resolver
         self._negotiation = negotiation
         self._form = form
@@ -85,11 +85,11 @@ class Requester:
 
     async def _fetch(self, request: Request, retry: bool) -> tuple[Response, bytes]:
         try:
-            return await self._exchange.fetch(request, retry=retry)
+            return await self._sender.fetch(request, retry=retry)
         except NotAcceptableError:
             if not self._only_metadata:
                 raise
-        return await self._exchange.fetch(_asking_for_all(request), retry=retry)
+        return await self._sender.fetch(_asking_for_all(request), retry=retry)
 
     async def open_watch(
         self, path: str, options: ListOptions, resource: Resource, *, retry: bool = True
@@ -112,11 +112,11 @@ class Requester:
 
     async def _open(self, request: Request, retry: bool) -> Response:
         try:
-            return await self._exchange.open(request, retry=retry)
+            return await self._sender.open(request, retry=retry)
         except NotAcceptableError:
             if not self._only_metadata:
                 raise
-        return await self._exchange.open(_asking_for_all(request), retry=retry)
+        return await self._sender.open(_asking_for_all(request), retry=retry)
 
     def _accept(self, method: str, resource: Resource | None, listing: bool) -> str:
         return self._negotiation.accept(

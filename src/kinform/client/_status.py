@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kinform.client._decoding import decode
+from kinform.client._json_decoding import decode
 from kinform.errors import (
     AlreadyExistsError,
     ApiError,

@@ -21,7 +21,7 @@ from kinform.client._keywords import (
 from kinform.client._lists import ObjectList
 from kinform.client._object_writer import ObjectOrMapping, ObjectWriter
 from kinform.client._resolver import Resource, ResourceOrModel, place_of
-from kinform.client._state import ClientState
+from kinform.client._shared_parts import SharedParts
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch
 from kinform.errors import InvalidNameError
@@ -52,7 +52,7 @@ class TypedVerbs(Verbs[Unstructured]):
     They raise ``EncodeError`` if a value cannot be encoded or does not match its model.
     """
 
-    def __init__(self, state: ClientState) -> None:
+    def __init__(self, state: SharedParts) -> None:
         super().__init__(Unstructured, state)
         self._object_writer = ObjectWriter(state, self._requester)
 

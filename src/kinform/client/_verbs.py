@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
 from kinform.api import ListOptions, ResourceVersionMatch
-from kinform.client._answers import confirms_success, read_answer
 from kinform.client._arguments import (
     Fields,
     Labels,
@@ -23,10 +22,11 @@ from kinform.client._arguments import (
 )
 from kinform.client._discovery import Discovery
 from kinform.client._lists import ObjectList, read_list
+from kinform.client._object_decoding import confirms_success, read_answer
 from kinform.client._reachability import Reachability
 from kinform.client._requester import Answer, Requester
 from kinform.client._resolver import Resource, resource_name
-from kinform.client._state import ClientState
+from kinform.client._shared_parts import SharedParts
 from kinform.client._watch import Watch
 from kinform.client._write_hooks import Write
 from kinform.errors import (
@@ -48,12 +48,12 @@ class Verbs(Generic[T]):
     namespace for verbs on a single object.
     """
 
-    def __init__(self, form: type[T], state: ClientState) -> None:
+    def __init__(self, form: type[T], state: SharedParts) -> None:
         self._form = form
         self._state = state
         self._resolver = state.resolver
         self._only_metadata = issubclass(form, PartialObjectMetadata)
-        self._requester = Requester(state.exchange, state.resolver, state.negotiation, form)
+        self._requester = Requester(state.sender, state.resolver, state.negotiation, form)
         self._codec = JSON
 
     @property
@@ -74,7 +74,7 @@ class Verbs(Generic[T]):
     @property
     def reachability(self) -> Reachability:
         """The connection state of the server, shared by all informers of this client."""
-        return self._state.exchange.reachability
+        return self._state.sender.reachability
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ class Verbs(Generic[T]):
             what=f"watch of {resource_name(resource)}",
             form=self._form,
             only_metadata=self._only_metadata,
-            max_line=self._state.exchange.max_body_size,
+            max_line=self._state.sender.max_body_size,
         )
 
     # -- writing -----------------------------------------------------------------------------

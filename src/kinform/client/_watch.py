@@ -11,7 +11,7 @@ from typing import Generic, Self, TypeVar
 import msgspec
 
 from kinform._runtime import Demand, ReadOutcome
-from kinform.client._framing import EventType, Frame
+from kinform.client._frames import EventType, Frame
 from kinform.client._wire import Framing, wire_for
 from kinform.errors import KinformError, StateError, WatchError
 from kinform.objects import Handle

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from kinform.api import GVK
-from kinform.client._framing import Frame
+from kinform.client._frames import Frame
 from kinform.client._status import Status
 from kinform.errors import DecodeError, InvalidNameError, WatchError
 from kinform.objects import Codec, Record

@@ -11,8 +11,8 @@ import msgspec
 
 from kinform._checks import check_plain, expect
 from kinform.api import GVR, FieldSelector, LabelSelector
-from kinform.client._answers import confirms_success
 from kinform.client._arguments import PatchType
+from kinform.client._object_decoding import confirms_success
 from kinform.client._requester import Answer
 from kinform.errors import DecodeError, StateError
 from kinform.objects import Handle, Unstructured

@@ -1,4 +1,4 @@
-"""The informer map: one informer for each question, shared by all who lease it."""
+"""The informer map: one informer per resource, scope and options, shared by all its leases."""
 
 from __future__ import annotations
 

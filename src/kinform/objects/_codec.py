@@ -13,12 +13,12 @@ from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError, InvalidNameError
 from kinform.objects._head import Head
 from kinform.objects._json_trees import require_json
-from kinform.objects._misfits import misfit
 from kinform.objects._model import model_decoder
 from kinform.objects._model_trees import without_nulls
 from kinform.objects._part_groups import PartGroup
 from kinform.objects._paths import Path, split_path, step_into
 from kinform.objects._strip_metadata import drop_metadata
+from kinform.objects._type_errors import type_error
 
 
 class Codec(Protocol):
@@ -192,7 +192,7 @@ class JsonCodec:
             tree = without_nulls(tree, group.struct)
             return msgspec.structs.astuple(decoder.decode(_encoder.encode(tree)))
         except msgspec.MsgspecError as error:
-            raise DecodeError(misfit(error, tree, decoder)) from error
+            raise DecodeError(type_error(error, tree, decoder)) from error
         except RecursionError as error:
             raise DecodeError("the object: it is nested too deep") from error
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from kinform.api import GVK, namespace_key
 from kinform.errors import DecodeError, EncodeError, InvalidNameError, ReadOnlyError
 from kinform.objects._codec import JSON, Codec
-from kinform.objects._differences import Operation, json_patch
 from kinform.objects._frozen import FrozenTexts
+from kinform.objects._merge_patch import Operation, json_patch
 from kinform.objects._paths import Path
 from kinform.objects._record import Record
 

@@ -21,9 +21,9 @@ def require_json(tree: Any) -> None:
     """
     try:
         _check(tree)
-    except _MisfitError as misfit:
-        place = ".".join(map(str, reversed(misfit.path))) or "the object"
-        raise EncodeError(f"{place} {misfit}") from None
+    except _MisfitError as type_error:
+        place = ".".join(map(str, reversed(type_error.path))) or "the object"
+        raise EncodeError(f"{place} {type_error}") from None
     except RecursionError as error:
         raise EncodeError("it contains itself, or is nested too deep") from error
 
@@ -60,6 +60,6 @@ def _check(value: Any) -> None:
 def _check_child(child: Any, step: str | int) -> None:
     try:
         _check(child)
-    except _MisfitError as misfit:
-        misfit.path.append(step)
+    except _MisfitError as type_error:
+        type_error.path.append(step)
         raise

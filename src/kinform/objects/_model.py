@@ -10,10 +10,10 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 
 from kinform.errors import DecodeError, EncodeError
-from kinform.objects._misfits import misfit
 from kinform.objects._model_trees import plain, present, without_nulls
 from kinform.objects._nested import Nestable
 from kinform.objects._quantity import Quantity
+from kinform.objects._type_errors import type_error
 
 FieldsV1 = msgspec.Raw
 """The fields owned by a manager, as JSON text: large and rarely read. ``to_dict`` decodes it."""
@@ -55,7 +55,9 @@ class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
         try:
             found: Self = decoder.decode(text)
         except msgspec.MsgspecError as error:
-            raise DecodeError(f"{cls.__name__}: {misfit(error, plain_tree, decoder)}") from error
+            raise DecodeError(
+                f"{cls.__name__}: {type_error(error, plain_tree, decoder)}"
+            ) from error
         return found
 
     def copy(self) -> Self:

@@ -18,7 +18,7 @@ import pytest
 from kinform import _native
 from kinform._native import try_events, try_head, try_lines, try_unchunk
 from kinform.api import GVK
-from kinform.client._framing import EVENT_SHAPES, EventType, Frame
+from kinform.client._frames import EVENT_SHAPES, EventType, Frame
 from kinform.objects import JSON, Head, head_decoder
 from kinform.protobuf import codec_for, owners_of, wrap, write_event
 from kinform.protobuf._head_reader import parsed_head

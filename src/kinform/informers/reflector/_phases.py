@@ -92,7 +92,7 @@ class _PlannedPhase(PhaseState, kw_only=True):
 
 
 class StartPhase(_PlannedPhase, kw_only=True):
-    """Decides how to fetch a complete list."""
+    """A complete list is needed; ``Reflector`` chooses a stream or pages."""
 
     phase = Phase.NEW
 

@@ -11,7 +11,7 @@ import pytest
 
 from kinform._runtime import Demand
 from kinform.client import EventType, Frame
-from kinform.client._framing import FrameDecoder
+from kinform.client._frames import FrameDecoder
 from kinform.errors import ExpiredError, TransportError
 from kinform.informers import DeletedObject, Delta, Phase, Reflector, Store, StoreTarget
 from kinform.informers.reflector._admission import Admission

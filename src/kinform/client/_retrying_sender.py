@@ -25,7 +25,7 @@ _LONGEST_REFUSAL = 1 << 20
 _LONGEST_WAIT = 60.0
 
 
-class Exchange:
+class RetryingSender:
     """Sends requests through the transport, retries them after Retry-After, and reads responses.
 
     Args:

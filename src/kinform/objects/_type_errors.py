@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 
 _PLACE = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
-_MISFIT = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
+_TYPE_ERROR = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 _STEP = re.compile(r"[^.\[\]]+")
 _SOME_KEY = "[...]"
 
 
-def misfit(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
+def type_error(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder[Any]) -> str:
     """Return a message such as ``spec.containers[0].name: expected str, got int``.
 
     Args:
@@ -23,7 +23,7 @@ def misfit(error: msgspec.MsgspecError, tree: Any, decoder: msgspec.json.Decoder
     text = str(error)
     place = _PLACE.search(text)
     path = _with_keys(place[1], tree, decoder) if place else ""
-    matter = _MISFIT.sub(r"expected \1, got \2", _PLACE.sub("", text))
+    matter = _TYPE_ERROR.sub(r"expected \1, got \2", _PLACE.sub("", text))
     return f"{path.lstrip('.') or 'the object'}: {matter[:1].lower()}{matter[1:]}"
 
 

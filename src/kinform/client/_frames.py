@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from kinform.client._decoding import decode
+from kinform.client._json_decoding import decode
 from kinform.client._status import error_from_status, read_status
 from kinform.errors import ApiError, DecodeError
 from kinform.objects import Codec, Record

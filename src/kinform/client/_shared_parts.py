@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from kinform.client._discovery import Discovery
-from kinform.client._exchange import Exchange
 from kinform.client._negotiation import Negotiation
 from kinform.client._resolver import Resolver
+from kinform.client._retrying_sender import RetryingSender
 from kinform.client._write_hooks import WritePipeline
 
 
-class ClientState(msgspec.Struct, frozen=True, eq=False):
+class SharedParts(msgspec.Struct, frozen=True, eq=False):
     """Shared by a client and its views.
 
     Attributes:
-        exchange: Sends requests.
+        sender: Sends requests.
         discovery: Looks up resources.
         negotiation: Chooses the wire format.
         writes: Sends all writes, through the hooks.
@@ -24,7 +24,7 @@ class ClientState(msgspec.Struct, frozen=True, eq=False):
         page_size: The number of objects per page of a list.
     """
 
-    exchange: Exchange
+    sender: RetryingSender
     discovery: Discovery
     negotiation: Negotiation
     writes: WritePipeline

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinform.client import EventType, Frame
-from kinform.client._framing import FrameDecoder
+from kinform.client._frames import FrameDecoder
 from kinform.client._json_wire import JSON_WIRE
 from kinform.errors import ApiError, DecodeError, ExpiredError, WatchError
 from kinform.objects import JSON, Unstructured
