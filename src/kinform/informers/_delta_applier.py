@@ -31,6 +31,7 @@ class DeltaApplier(Generic[T]):
         self._to_entry = adapter.to_entry
         self._uid = adapter.uid
         self._version = adapter.version
+        self._keeps_records = adapter.keeps_records
         self.resource_version = ""
 
     def apply(
@@ -46,7 +47,7 @@ class DeltaApplier(Generic[T]):
         self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
             return self._replace(deltas, list_source, unchanged)
-        if deltas.kind is DeltasKind.BOOKMARK:
+        if deltas.kind in (DeltasKind.BOOKMARK, DeltasKind.RESUME):
             self._table.bookmark(deltas.resource_version)
             return []
         if deltas.kind is DeltasKind.RESYNC:
@@ -138,7 +139,9 @@ class DeltaApplier(Generic[T]):
         if version != self._version(new) or self._is_another(old, new):
             return False
         # Objects without versions are equal if their bytes are.
-        return bool(version) or getattr(old, "payload", old) == getattr(new, "payload", new)
+        if version:
+            return True
+        return bool(old.payload == new.payload if self._keeps_records else old == new)
 
 
 def resync_changes(table: Table) -> list[Change]:
