@@ -77,7 +77,7 @@ def test_a_factory_of_any_type_decides_what_accessors_return(
 
     assert assert_type(OwnGroup(Names()).nodes, str) == "Node"
     nodes = assert_type(OwnGroup(factory).nodes, ResourceInformer[Node])
-    assert nodes is factory.core.v1.nodes
+    assert nodes.informer is factory.core.v1.nodes.informer
     waiting = OwnGroup(blocking.SharedInformerFactory(blocking_client)).nodes
     assert_type(waiting, blocking.ResourceInformer[Node])
     assert isinstance(waiting, blocking.ResourceInformer)

@@ -71,7 +71,7 @@ async def test_reflector_and_client_are_two_calls_apart(
     await wait_until(lambda: bool(memory.stack))
     task.cancel()
     await asyncio.wait((task,))
-    opening = memory.stack[: memory.stack.index("Reflector._open_watch")]
+    opening = memory.stack[: memory.stack.index("ReflectorContext.open_watch")]
     client_side = opening.index("Watch.open")
     assert opening[client_side:] == ["Watch.open", "ClientSource.open_watch", "OpenWatch.open"]
 
