@@ -97,12 +97,15 @@ class DeltaApplier(Generic[T]):
         removed: list[str] = []
         put: dict[str, Entry] = {}
         get = self._table.get
+        # What the first list of a source removes came from a source with other selectors.
+        is_initial = source is ChangeSource.INITIAL
+        deletion_source = ChangeSource.SCOPE if is_initial else source
         for delta in deltas:
             key = delta.key
             old = get(key)
             if isinstance(delta.object, DeletedObject):
                 removed.append(key)
-                changes.append(Change(ChangeType.DELETED, key, source, old, None, now))
+                changes.append(Change(ChangeType.DELETED, key, deletion_source, old, None, now))
                 continue
             entry = put[key] = self._to_entry(delta.object)
             if old is None or unchanged or not self._is_same(old, entry):
@@ -122,8 +125,10 @@ class DeltaApplier(Generic[T]):
         if old is None:
             tell(Change(ChangeType.ADDED, key, source, None, new, now))
         elif self._is_another(old, new):
-            # Its deletion was missed; the stored state is the last known one.
-            tell(Change(ChangeType.DELETED, key, source, old, None, now))
+            # Its deletion was missed; the stored state is the last known one. It is deleted on the
+            # server, so a new scope is not the cause.
+            cause = ChangeSource.RELIST if source is ChangeSource.SCOPE else source
+            tell(Change(ChangeType.DELETED, key, cause, old, None, now))
             tell(Change(ChangeType.ADDED, key, source, None, new, now))
         else:
             tell(Change(ChangeType.UPDATED, key, source, old, new, now))

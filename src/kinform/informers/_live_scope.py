@@ -54,7 +54,7 @@ class LiveScope:
         )
         self._successors: tuple[SourceState, ...] = ()
         self._requested = Scope.of({each.name: each.selectors for each in self.sources})
-        self._waiting: tuple[tuple[Callable[[], bool], Latch], ...] = ()
+        self._waiting: tuple[tuple[tuple[str, ...], Latch], ...] = ()
         self.before_change: Callable[[Scope], None] | None = None
 
     @property
@@ -70,40 +70,27 @@ class LiveScope:
     # -- requests, from any thread -----------------------------------------------------------
 
     def add_namespace(self, namespace: str, selectors: Selectors) -> Latch:
-        def is_done() -> bool:
-            found = self._find(namespace)
-            return namespace not in self._requested.selectors or (
-                found is not None and found.synced
-            )
-
         return self._request(
             lambda scope: scope.with_namespace(namespace, selectors),
-            is_done,
+            namespace,
             f"covers namespace {namespace!r}",
         )
 
     def remove_namespace(self, namespace: str) -> Latch:
         return self._request(
             lambda scope: scope.without_namespace(namespace),
-            lambda: namespace in self._requested.selectors or self._find(namespace) is None,
+            namespace,
             f"does not cover namespace {namespace!r}",
         )
 
     def set_selectors(self, selectors: Selectors, namespace: str | None) -> Latch:
-        def is_done() -> bool:
-            return all(
-                each.synced for each in self.sources if namespace in (None, each.name)
-            ) and not any(namespace in (None, each.name) for each in self._successors)
-
         return self._request(
             lambda scope: scope.with_selectors(selectors, namespace),
-            is_done,
+            namespace,
             f"selects {selectors}" if str(selectors) else "selects all objects",
         )
 
-    def _request(
-        self, change: Callable[[Scope], Scope], is_done: Callable[[], bool], what: str
-    ) -> Latch:
+    def _request(self, change: Callable[[Scope], Scope], namespace: str | None, what: str) -> Latch:
         latch = Latch(f"{self._informer} {what}")
         with self._lock:
             scope = change(self._requested)
@@ -113,7 +100,8 @@ class LiveScope:
                 if self.before_change is not None:
                     self.before_change(scope)
                 self._requested = scope
-            self._waiting += ((is_done, latch),)
+            names = tuple(scope.selectors) if namespace is None else (namespace,)
+            self._waiting += ((names, latch),)
         self._changed()
         return latch
 
@@ -159,10 +147,21 @@ class LiveScope:
         if not self._waiting:
             return
         with self._lock:
-            done = [latch for is_done, latch in self._waiting if is_done()]
+            done = [latch for names, latch in self._waiting if all(map(self._is_reached, names))]
             self._waiting = tuple(each for each in self._waiting if each[1] not in done)
         for latch in done:
             latch.set()
+
+    def _is_reached(self, name: str) -> bool:
+        """Whether the store has what was last requested for a namespace.
+
+        Compares with the request: on another thread, one may arrive before ``follow`` sees it.
+        """
+        wanted, found = self._requested.selectors.get(name), self._find(name)
+        if wanted is None or found is None:
+            return wanted is None and found is None
+        is_swapped = not any(each.predecessor is found for each in self._successors)
+        return is_swapped and found.synced and found.selectors == wanted
 
     def _find(self, name: str) -> SourceState | None:
         return next((each for each in self.sources if each.name == name), None)
