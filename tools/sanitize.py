@@ -30,7 +30,7 @@ TESTS = (
     "tests/unit/protobuf/test_native_readers.py",
     "tests/unit/protobuf/test_partial_message.py",
     "tests/unit/protobuf/test_views.py",
-    "tests/unit/client/test_framing.py",
+    "tests/unit/client/test_frames.py",
     "tests/unit/client/test_protobuf_wire.py",
     "tests/unit/transport/test_http_body.py",
 )
