@@ -147,7 +147,7 @@ def test_who_builds_an_informer_is_a_function_and_gives_one(client: Client) -> N
     nobody: Any = None
     with pytest.raises(ConfigError, match="build must be a function, not None"):
         factory.informer_for(Pod, nobody)
-    with pytest.raises(ConfigError, match=r"informer_for takes what builds a .*, not None"):
+    with pytest.raises(ConfigError, match=r"takes a function that returns a .*, not None"):
         factory.informer_for(Pod, lambda client, resync_period: nobody)
     assert not factory.informers
 

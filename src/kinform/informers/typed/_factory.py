@@ -81,7 +81,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
                 built,
                 SharedIndexInformer,
                 receiver="informer_for",
-                expected="what builds a kinform.SharedIndexInformer",
+                expected="a function that returns a kinform.SharedIndexInformer",
             )
             form: type[Handle] = built.form  # may differ from the annotation
             if issubclass(form, TypedObject) and form is not model:
