@@ -274,9 +274,9 @@ class InformerCore:
             changes = self._applier.apply(
                 deltas,
                 list_source=self._list_source(source) if is_list else ChangeSource.RELIST,
-                unchanged=is_list and self.dispatcher.wants_unchanged,
+                unchanged=is_list and self.dispatcher.accepts_unchanged,
             )
-            is_crowded = self.dispatcher.deliver(changes) if changes else False
+            is_full = self.dispatcher.deliver(changes) if changes else False
             # The version of this source; the store's version may come from another source.
             source.resource_version = self._applier.resource_version or source.resource_version
             if is_list:
@@ -288,8 +288,8 @@ class InformerCore:
             if self._store_metrics.is_wanted:
                 self._report(changes, is_list=is_list, seconds=time.monotonic() - started)
         if changes:
-            self.dispatcher.rouse()
-        return self.dispatcher.wait_for_capacity() if is_crowded else None
+            self.dispatcher.run_inline_handlers()
+        return self.dispatcher.wait_for_capacity() if is_full else None
 
     def _is_list_due(self, source: SourceState, deltas: Deltas[Any]) -> bool:
         """Whether a list may be applied; that of a successor must not go back in time."""
@@ -337,7 +337,7 @@ class InformerCore:
             if self._group is not None:
                 self._look_for_sync()
         # Without the lock, because handlers may run here.
-        self.dispatcher.rouse()
+        self.dispatcher.run_inline_handlers()
 
     def _require_never_started(self, what: str) -> None:
         if self.lifecycle.was_started:
