@@ -28,7 +28,7 @@ Pods = Dispatcher[Unstructured]
 def deliver(pods: Dispatcher[Any], changes: Sequence[Change]) -> None:
     """As an informer does it."""
     pods.deliver(changes)
-    pods.rouse()
+    pods.run_inline_handlers()
 
 
 def dispatcher() -> Pods:

@@ -41,9 +41,9 @@ def deleted(
 
 def deliver(pods: Dispatcher[Any], changes: Sequence[Change]) -> bool:
     """Have them told, as an informer does it; whether somebody has enough now."""
-    is_crowded = pods.deliver(changes)
-    pods.rouse()
-    return is_crowded
+    is_full = pods.deliver(changes)
+    pods.run_inline_handlers()
+    return is_full
 
 
 def wake(entry: Record) -> Unstructured:

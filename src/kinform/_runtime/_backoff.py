@@ -16,7 +16,7 @@ class Backoff:
     def __init__(self, base: float = 0.8, *, factor: float = 2.0, cap: float = 30.0) -> None:
         if not (base > 0 and factor >= 1 and cap >= base):
             raise ConfigError(
-                f"a backoff wants 0 < base <= cap and factor >= 1, not base={base!r}, "
+                f"a backoff requires 0 < base <= cap and factor >= 1, not base={base!r}, "
                 f"factor={factor!r}, cap={cap!r}"
             )
         self._base = base

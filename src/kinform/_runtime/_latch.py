@@ -31,12 +31,12 @@ class Latch:
         name: The condition it stands for, such as ``pods has synced``.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_is_set", "_lock", "_why_never", "name")
+    __slots__ = ("__weakref__", "_abandoned_because", "_callbacks", "_is_set", "_lock", "name")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._is_set = False
-        self._why_never = ""
+        self._abandoned_because = ""
         # Reentrant: the garbage collector may run code that uses this latch on the same thread.
         self._lock = threading.RLock()
         self._callbacks: list[Callable[[], object]] = []
@@ -59,7 +59,7 @@ class Latch:
         with self._lock:
             if self._is_set:
                 return
-            self._why_never = why
+            self._abandoned_because = why
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
@@ -75,12 +75,12 @@ class Latch:
         def wake_up() -> None:
             wake(done)
 
-        if self._call_when_over(wake_up):
+        if self._add_callback(wake_up):
             try:
                 yield from done
             finally:
-                self._forget(wake_up)
-        self._require_hope()
+                self._remove_callback(wake_up)
+        self._raise_if_abandoned()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block the thread until the latch is set. Returns ``False`` after ``timeout`` seconds.
@@ -97,30 +97,30 @@ class Latch:
                 "await it instead"
             )
         done = threading.Event()
-        if self._call_when_over(done.set):
+        if self._add_callback(done.set):
             try:
                 done.wait(timeout)
             finally:
-                self._forget(done.set)
-        self._require_hope()
+                self._remove_callback(done.set)
+        self._raise_if_abandoned()
         return self._is_set
 
     def __repr__(self) -> str:
         return f"<Latch {self.name!r} {'set' if self._is_set else 'not set'}>"
 
-    def _call_when_over(self, callback: Callable[[], object]) -> bool:
+    def _add_callback(self, callback: Callable[[], object]) -> bool:
         """Register a callback; return false if there is nothing to wait for."""
         with self._lock:
-            is_open = not (self._is_set or self._why_never)
+            is_open = not (self._is_set or self._abandoned_because)
             if is_open:
                 self._callbacks.append(callback)
             return is_open
 
-    def _require_hope(self) -> None:
-        if self._why_never and not self._is_set:
-            raise AlreadyStoppedError(self._why_never)
+    def _raise_if_abandoned(self) -> None:
+        if self._abandoned_because and not self._is_set:
+            raise AlreadyStoppedError(self._abandoned_because)
 
-    def _forget(self, callback: Callable[[], object]) -> None:
+    def _remove_callback(self, callback: Callable[[], object]) -> None:
         with self._lock:
             if callback in self._callbacks:
                 self._callbacks.remove(callback)
@@ -137,8 +137,8 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
     """
     for latch in latches:
         expect(latch, Latch, receiver="wait_for", expected="latches such as informer.has_synced")
-    aim = f" for {what}" if what else ""
-    reminder = asyncio.get_running_loop().call_later(_LATE, _log_late, latches, aim)
+    purpose = f" of waiting for {what}" if what else ""
+    reminder = asyncio.get_running_loop().call_later(_LATE, _log_late, latches, what)
     try:
         async with asyncio.timeout(timeout):
             for latch in latches:
@@ -147,7 +147,9 @@ async def wait_for(*latches: Latch, what: str = "", timeout: float | None = None
         # Check again: a latch may have been set at the last moment.
         late = _late(latches)
         if late:
-            raise CacheSyncError(f"waited {timeout:g} s{aim}, and still not: {late}") from None
+            raise CacheSyncError(
+                f"timed out after {timeout:g} s{purpose}; not set yet: {late}"
+            ) from None
     finally:
         reminder.cancel()
 
@@ -156,6 +158,11 @@ def _late(latches: tuple[Latch, ...]) -> str:
     return ", ".join(sorted(latch.name or "a latch" for latch in latches if not latch))
 
 
-def _log_late(latches: tuple[Latch, ...], aim: str) -> None:
+def _log_late(latches: tuple[Latch, ...], what: str) -> None:
     if late := _late(latches):
-        logger.info("waiting%s since %g s; still not: %s", aim, _LATE, late)
+        logger.info(
+            "waiting%s for more than %g s; not set yet: %s",
+            f" for {what}" if what else "",
+            _LATE,
+            late,
+        )

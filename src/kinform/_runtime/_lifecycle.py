@@ -88,8 +88,8 @@ class Lifecycle:
         loop = loop or here or self._loop
         if loop is None or loop.is_closed():
             raise StateError(
-                f"{self.name}: start it where an event loop runs, or pass the loop; without a "
-                "loop, use the factories of kinform.blocking"
+                f"{self.name} cannot start without an event loop; call start() in a coroutine, "
+                "pass the loop, or use kinform.blocking in a program without one"
             )
         with self._lock:
             if self.is_running:

@@ -14,7 +14,7 @@ from kinform.blocking._factory import (
     ResourceInformer,
 )
 from kinform.blocking._loop_thread import LoopThread
-from kinform.blocking._reflecting import (
+from kinform.blocking._reflector import (
     DeltaController,
     DeltaControllerConfig,
     Informer,

@@ -9,7 +9,7 @@ from typing import Self, TypedDict, Unpack
 from kinform._checks import expect_client
 from kinform.blocking._facade import blocking_method, direct_method
 from kinform.blocking._loop_thread import LoopThread
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.blocking._typed_verbs import MetadataVerbs, TypedVerbs
 from kinform.client import Client as AsyncClient
 from kinform.client import WireFormat
@@ -55,15 +55,15 @@ class Client(TypedVerbs):
         loop = options.pop("loop", None)
         # mypy does not see that the remaining options are exactly those of the async client.
         client = AsyncClient(config, **options)  # type: ignore[misc]
-        owned = Owned(
+        owner = Owner(
             client.close,
             name=f"the blocking client of {config.server}",
             instead="kinform.Client",
             loop=loop,
         )
-        super().__init__(client, owned)
+        super().__init__(client, owner)
         self.config = config
-        self.metadata = MetadataVerbs(client.metadata, owned)
+        self.metadata = MetadataVerbs(client.metadata, owner)
         """The same verbs for metadata only, which saves bandwidth and memory."""
 
     @classmethod
@@ -113,7 +113,7 @@ class Client(TypedVerbs):
         return cls(official_config(source), **options)
 
     def __enter__(self) -> Self:
-        self._owned.open()
+        self._owner.open()
         return self
 
     def __exit__(
@@ -126,7 +126,7 @@ class Client(TypedVerbs):
 
     def close(self) -> None:
         """Close all connections, including those of watches, and end the thread. Idempotent."""
-        self._owned.close()
+        self._owner.close()
 
     def __repr__(self) -> str:
         return f"<blocking Client of {self.config.server}>"

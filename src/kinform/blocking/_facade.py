@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,12 +21,12 @@ class BlockingFacade:
 
     Args:
         inner: The async object, or a part of it.
-        owned: Controls the lifetime of the async object.
+        owner: Controls the lifetime of the async object.
     """
 
-    def __init__(self, inner: Any, owned: Owned) -> None:
+    def __init__(self, inner: Any, owner: Owner) -> None:
         self._inner = inner
-        self._owned = owned
+        self._owner = owner
 
 
 class BlockingIterator(BlockingFacade, Generic[R]):
@@ -35,8 +35,8 @@ class BlockingIterator(BlockingFacade, Generic[R]):
     Threads may share it; each item goes to one of them.
     """
 
-    def __init__(self, inner: Any, owned: Owned) -> None:
-        super().__init__(inner, owned)
+    def __init__(self, inner: Any, owner: Owner) -> None:
+        super().__init__(inner, owner)
         # Holds an item that arrived while its caller was interrupted, for the next call.
         self._ahead: deque[R] = deque()
         # An interrupted step may still be running when the next one starts.
@@ -50,7 +50,7 @@ class BlockingIterator(BlockingFacade, Generic[R]):
             with suppress(IndexError):
                 return self._ahead.popleft()
             try:
-                self._owned.run(self._step())
+                self._owner.run(self._step())
             except StopAsyncIteration:
                 raise StopIteration from None
 
@@ -68,7 +68,7 @@ class ForwardedAttribute(Generic[R]):
 
     def __get__(self, facade: BlockingFacade | None, owner: type[BlockingFacade]) -> R:
         if facade is None:
-            return self  # type: ignore[return-value]  # only who looks at the class sees it
+            return self  # type: ignore[return-value]  # only visible on the class itself
         value: R = getattr(facade._inner, self._name)
         return value
 
@@ -76,7 +76,9 @@ class ForwardedAttribute(Generic[R]):
         setattr(facade._inner, self._name, value)
 
 
-def _own(method: Callable[Concatenate[Any, P], R], facade: BlockingFacade) -> Callable[P, R]:
+def _inner_method(
+    method: Callable[Concatenate[Any, P], R], facade: BlockingFacade
+) -> Callable[P, R]:
     """Return the method of the async object, which may override ``method``."""
     found: Callable[P, R] = getattr(facade._inner, method.__name__)
     return found
@@ -89,7 +91,7 @@ def direct_method(
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
-        return _own(method, self)(*args, **options)
+        return _inner_method(method, self)(*args, **options)
 
     return call
 
@@ -101,7 +103,7 @@ def blocking_method(
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
-        return self._owned.run(_own(method, self)(*args, **options))
+        return self._owner.run(_inner_method(method, self)(*args, **options))
 
     return call
 
@@ -113,27 +115,27 @@ def loop_method(
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> R:
-        async def there() -> R:
-            return _own(method, self)(*args, **options)
+        async def call_method() -> R:
+            return _inner_method(method, self)(*args, **options)
 
-        return self._owned.run(there())
+        return self._owner.run(call_method())
 
     return call
 
 
 def wrapping_method(
-    method: Callable[Concatenate[Any, P], R], front: Callable[[R, Owned], S]
+    method: Callable[Concatenate[Any, P], R], wrap: Callable[[R, Owner], S]
 ) -> Callable[Concatenate[BlockingFacade, P], S]:
     """Forward a method and wrap its result in a facade."""
 
     @functools.wraps(method)
     def call(self: BlockingFacade, /, *args: P.args, **options: P.kwargs) -> S:
-        return front(_own(method, self)(*args, **options), self._owned)
+        return wrap(_inner_method(method, self)(*args, **options), self._owner)
 
     return call
 
 
-def iterate(items: AsyncGenerator[R, None], owned: Owned) -> Generator[R, None, None]:
+def iterate(items: AsyncGenerator[R, None], owner: Owner) -> Generator[R, None, None]:
     """Iterate over an async generator, and close it when the iteration ends."""
 
     async def step() -> R | _End:
@@ -144,11 +146,11 @@ def iterate(items: AsyncGenerator[R, None], owned: Owned) -> Generator[R, None, 
             await items.aclose()
 
     try:
-        while not isinstance(item := owned.run(step()), _End):
+        while not isinstance(item := owner.run(step()), _End):
             yield item
     finally:
         # Does not wait: the garbage collector may run this, on any thread.
-        owned.loop.spawn(leave)
+        owner.loop.spawn(leave)
 
 
 class _End:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from kinform.blocking._client import Client, inner_client
 from kinform.blocking._facade import BlockingFacade, blocking_method, direct_method, loop_method
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.blocking._shared_informer import SharedIndexInformer
 from kinform.client import Fields, Labels
 from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
@@ -61,7 +61,7 @@ class ResourceInformer(Generic[T]):
 
     def __enter__(self) -> Self:
         """Start the informer, unless it is running."""
-        self.informer._owned.run(self._inner.__aenter__())
+        self.informer._owner.run(self._inner.__aenter__())
         return self
 
     def __exit__(
@@ -71,7 +71,7 @@ class ResourceInformer(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         """End the lease, and wait for the informer if it stops."""
-        self.informer._owned.run_if_open(self._inner.__aexit__(exc_type, exc, traceback))
+        self.informer._owner.run_if_open(self._inner.__aexit__(exc_type, exc, traceback))
 
     def __repr__(self) -> str:
         return f"<blocking {self._inner!r}>"
@@ -88,18 +88,18 @@ class BlockingFactory(BlockingFacade, Generic[T]):
     _inner: InformerFactory[T]
 
     def __init__(self, client: Client, inner: InformerFactory[T]) -> None:
-        owned = Owned(
+        owner = Owner(
             inner.shutdown,
             name=f"the blocking {inner.name} of {client.config.server}",
             instead=f"kinform.informers.{type(inner).__name__}",
-            loop=client._owned.loop,
-            needs=client._owned,
+            loop=client._owner.loop,
+            needs=client._owner,
         )
-        super().__init__(inner, owned)
+        super().__init__(inner, owner)
         self.client = client
         # Returns the same facade for the same informer while it is referenced.
-        self._fronts: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
-        self._fronts = WeakValueDictionary()
+        self._facades: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
+        self._facades = WeakValueDictionary()
         self._lock = threading.RLock()
 
     @overload
@@ -143,12 +143,12 @@ class BlockingFactory(BlockingFacade, Generic[T]):
             fields=fields,
             options=options,
         )
-        return ResourceInformer(found, self._front(found.informer))
+        return ResourceInformer(found, self._facade_of(found.informer))
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
         """All informers in use."""
-        return {key: self._front(each) for key, each in self._inner.informers.items()}
+        return {key: self._facade_of(each) for key, each in self._inner.informers.items()}
 
     @property
     def informer_map(self) -> InformerMap:
@@ -167,14 +167,14 @@ class BlockingFactory(BlockingFacade, Generic[T]):
         Raises:
             StateError: This thread runs an event loop, so it cannot wait. Nothing is stopped.
         """
-        self._owned.close()
+        self._owner.close()
 
-    def _front(self, informer: AsyncInformer[V]) -> SharedIndexInformer[V]:
+    def _facade_of(self, informer: AsyncInformer[V]) -> SharedIndexInformer[V]:
         with self._lock:
-            front = self._fronts.get(informer)
-            if front is None:
-                front = self._fronts[informer] = SharedIndexInformer._over(informer, self._owned)
-            return front
+            facade = self._facades.get(informer)
+            if facade is None:
+                facade = self._facades[informer] = SharedIndexInformer._over(informer, self._owner)
+            return facade
 
     def __enter__(self) -> Self:
         self.start()

@@ -12,14 +12,14 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from kinform._runtime import running_loop
-from kinform.blocking._life import Closer, Life
+from kinform.blocking._loop_state import Closer, LoopState
 from kinform.errors import StateError
 
 T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines on its loop while the caller waits. Thread-safe.
+    """RunnableFacade coroutines on its loop while the caller waits. Thread-safe.
 
     Its thread is a daemon that ends with ``stop()``, with the last reference to this object, or
     with the interpreter. It does not survive a fork: in the child every call raises.
@@ -31,43 +31,43 @@ class LoopThread:
     """
 
     def __init__(self, *, name: str, instead: str = "") -> None:
-        self._life = Life(name)
+        self._loop_state = LoopState(name)
         self._instead = instead
         # Reentrant: garbage collection may run user code that calls this object.
         self._lock = threading.RLock()
-        weakref.finalize(self, self._life.end).atexit = False
+        weakref.finalize(self, self._loop_state.stop).atexit = False
 
     @property
     def name(self) -> str:
-        return self._life.name
+        return self._loop_state.name
 
     @property
     def is_running(self) -> bool:
-        life = self._life
-        return life.pid == os.getpid() and not life.is_ending and life.is_alive
+        state = self._loop_state
+        return state.pid == os.getpid() and not state.is_stopping and state.is_alive
 
     @property
-    def is_elsewhere(self) -> bool:
+    def is_forked(self) -> bool:
         """Whether it was started in a parent process, of which this one is a fork."""
-        return self._life.pid not in (0, os.getpid())
+        return self._loop_state.pid not in (0, os.getpid())
 
     def start(self) -> None:
         """Start the thread. Can be called once.
 
         Raises:
-            StateError: It was started before.
+            StateError: It was already started.
         """
         with self._lock:
-            if self._life.pid:
-                raise StateError(f"{self.name} was started before; make another one")
-            self._life.begin()
+            if self._loop_state.pid:
+                raise StateError(f"{self.name} was already started; create another one")
+            self._loop_state.start()
 
     def ensure_started(self) -> None:
         """Start the thread if it was not started yet."""
-        if not self._life.pid:
+        if not self._loop_state.pid:
             with self._lock:
-                if not self._life.pid:
-                    self._life.begin()
+                if not self._loop_state.pid:
+                    self._loop_state.start()
 
     def run(self, work: Coroutine[Any, Any, T], *, instead: str = "") -> T:
         """Run a coroutine and return its result. Interrupting the caller cancels the coroutine.
@@ -81,16 +81,16 @@ class LoopThread:
                 return, because it is made on the loop itself or in a forked process.
         """
         try:
-            self.refuse_where_it_cannot_wait(instead=instead)
+            self.check_may_block(instead=instead)
             future = self._submit(work)
         except BaseException:
-            with suppress(ValueError):  # Ctrl-C came too late: the coroutine is running
+            with suppress(ValueError):  # interrupted after the coroutine was started
                 work.close()
             raise
         try:
             return future.result()
         except CancelledError:
-            raise StateError(f"{self.name} ended before the call did") from None
+            raise StateError(f"{self.name} was stopped during the call") from None
         except BaseException:
             # Ctrl-C while waiting: the result is not needed any more.
             future.cancel()
@@ -106,56 +106,56 @@ class LoopThread:
 
     def spawn(self, work: Closer) -> None:
         """Run a coroutine function without waiting for it; never blocks, never raises."""
-        self._life.spawn(work)
+        self._loop_state.spawn(work)
 
-    def before_the_end(self, close: Closer) -> Callable[[], None]:
+    def add_closer(self, close: Closer) -> Callable[[], None]:
         """Register a coroutine function to run before the loop ends; the last one runs first.
 
         Returns:
             A function that removes the registration.
         """
-        ticket, closers = object(), self._life.closers
-        closers[ticket] = close
+        token, closers = object(), self._loop_state.closers
+        closers[token] = close
 
-        def forget() -> None:
-            closers.pop(ticket, None)
+        def remove() -> None:
+            closers.pop(token, None)
 
-        return forget
+        return remove
 
     def stop(self) -> None:
         """Cancel all tasks and end the thread. Idempotent; does nothing in a forked process."""
-        life = self._life
-        if life.pid != os.getpid():
+        state = self._loop_state
+        if state.pid != os.getpid():
             return
         with self._lock:
-            life.end()
-        life.join()
+            state.stop()
+        state.join()
 
-    def refuse_where_it_cannot_wait(self, *, instead: str = "") -> None:
+    def check_may_block(self, *, instead: str = "") -> None:
         """Check that ``run`` can wait on this thread.
 
         Raises:
             StateError: A call would never return.
         """
-        if self.is_elsewhere:
+        if self.is_forked:
             raise StateError(
-                f"{self.name} was made in process {self._life.pid}, and this is a fork of it; "
-                "make a new one after the fork"
+                f"{self.name} belongs to process {self._loop_state.pid}, and this is a fork of it; "
+                "create a new one after the fork"
             )
-        if threading.current_thread() is self._life.thread:
-            raise StateError(f"a blocking call on {self.name}'s own loop would wait for itself")
+        if threading.current_thread() is self._loop_state.thread:
+            raise StateError(f"a blocking call on the loop thread of {self.name} would deadlock")
         instead = instead or self._instead
         if instead and running_loop() is not None:
             raise StateError(
-                f"a blocking call on {self.name} would bring this thread's event loop to a stand; "
-                f"use {instead} there"
+                f"a call on {self.name} would block this thread's event loop; use {instead} "
+                "in asyncio code"
             )
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        # With the lock held, the work is submitted before the loop is told to end, so that it is
+        # With the lock held, the work is submitted before the loop is stopped, so that it is
         # cancelled with all other tasks. Submitted later, it would never finish.
         with self._lock:
-            loop = self._life.loop
+            loop = self._loop_state.loop
             if loop is None or not self.is_running:
                 raise StateError(f"{self.name} is not running; use it inside its with block")
             return asyncio.run_coroutine_threadsafe(work, loop)

@@ -12,8 +12,8 @@ from kinform.blocking._facade import (
     direct_method,
     wrapping_method,
 )
-from kinform.blocking._owned import Owned
-from kinform.blocking._running import Runs, owned_by
+from kinform.blocking._owner import Owner
+from kinform.blocking._runnable import RunnableFacade, owner_of
 from kinform.blocking._source import ListWatch, inner_sources
 from kinform.errors import StateError
 from kinform.informers import EventStream as AsyncEventStream
@@ -54,8 +54,8 @@ class EventStream(BlockingIterator[InformerEvent[T]]):
 
     _inner: AsyncEventStream[T]
 
-    def __init__(self, inner: AsyncEventStream[T], owned: Owned) -> None:
-        super().__init__(inner, owned)
+    def __init__(self, inner: AsyncEventStream[T], owner: Owner) -> None:
+        super().__init__(inner, owner)
 
     name = ForwardedAttribute[str]()
     is_closed = ForwardedAttribute[bool]()
@@ -101,7 +101,7 @@ class SharedIndexInformerOptions(TypedDict, Generic[T], total=False):
     metrics: Metrics
 
 
-class SharedIndexInformer(Runs, Generic[T]):
+class SharedIndexInformer(RunnableFacade, Generic[T]):
     """One list and watch, one indexed store and any number of event handlers; blocking.
 
         source = blocking.ListWatch.for_resource(client, GVR("", "v1", "pods"))
@@ -123,13 +123,13 @@ class SharedIndexInformer(Runs, Generic[T]):
     ) -> None:
         sources = list(source) if isinstance(source, Sequence) else [source]
         inner = AsyncInformer(inner_sources(*sources), **options)
-        super().__init__(inner, owned_by(inner, sources, instead="SharedIndexInformer"))
+        super().__init__(inner, owner_of(inner, sources, instead="SharedIndexInformer"))
 
     @classmethod
-    def _over(cls, inner: AsyncInformer[V], owned: Owned) -> SharedIndexInformer[V]:
+    def _over(cls, inner: AsyncInformer[V], owner: Owner) -> SharedIndexInformer[V]:
         """Create the facade of an existing informer, which lives as long as its owner."""
         informer: SharedIndexInformer[V] = SharedIndexInformer.__new__(SharedIndexInformer)
-        Runs.__init__(informer, inner, owned)
+        RunnableFacade.__init__(informer, inner, owner)
         return informer
 
     form = ForwardedAttribute[type[T]]()
@@ -147,7 +147,7 @@ class SharedIndexInformer(Runs, Generic[T]):
 
     def view(self, form: type[V]) -> SharedIndexInformer[V]:
         """Return the same informer with objects of another class."""
-        return SharedIndexInformer._over(self._inner.view(form), self._owned)
+        return SharedIndexInformer._over(self._inner.view(form), self._owner)
 
     events = wrapping_method(AsyncInformer[T].events, EventStream[T])
     add_event_handler = direct_method(AsyncInformer[T].add_event_handler)

@@ -16,7 +16,7 @@ from kinform.blocking._facade import (
     blocking_method,
 )
 from kinform.blocking._loop_thread import LoopThread
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.blocking._verbs import Verbs
 from kinform.client import Fields, Frame, Labels, ResourceOrModel
 from kinform.errors import ConfigError
@@ -86,7 +86,7 @@ class ListWatch(BlockingFacade, Generic[T]):
         list: SourceCallable,
         watch: SourceCallable,
         *,
-        form: type[T] = Unstructured,  # type: ignore[assignment]  # T is this if nobody says
+        form: type[T] = Unstructured,  # type: ignore[assignment]  # the default of T
         **options: Unpack[ListWatchOptions],
     ) -> None:
         loop = options.pop("loop", None)
@@ -99,7 +99,7 @@ class ListWatch(BlockingFacade, Generic[T]):
         )
         name = f"the blocking ListWatch {inner.name}".rstrip()
         super().__init__(
-            inner, Owned(_nothing, name=name, instead="kinform.informers.ListWatch", loop=loop)
+            inner, Owner(_nothing, name=name, instead="kinform.informers.ListWatch", loop=loop)
         )
 
     @overload
@@ -133,7 +133,7 @@ class ListWatch(BlockingFacade, Generic[T]):
         )
         source = cls.__new__(cls)
         inner = AsyncListWatch.for_resource(client._inner, resource, **options)
-        BlockingFacade.__init__(source, inner, client._owned)
+        BlockingFacade.__init__(source, inner, client._owner)
         return source
 
     def with_scope(
@@ -142,7 +142,7 @@ class ListWatch(BlockingFacade, Generic[T]):
         """Return a source for the same resource with another namespace or other selectors."""
         source: ListWatch[T] = ListWatch.__new__(ListWatch)
         inner = self._inner.with_scope(namespace=namespace, labels=labels, fields=fields)
-        BlockingFacade.__init__(source, inner, self._owned)
+        BlockingFacade.__init__(source, inner, self._owner)
         return source
 
     page = blocking_method(AsyncListWatch[T].page)
@@ -156,11 +156,11 @@ class ListWatch(BlockingFacade, Generic[T]):
             with suppress(RuntimeError):  # it ends with the interrupted step
                 await watch.__aexit__(None, None, None)
 
-        batches = self._owned.run(watch.__aenter__())
+        batches = self._owner.run(watch.__aenter__())
         try:
-            yield BlockingIterator(batches, self._owned)
+            yield BlockingIterator(batches, self._owner)
         finally:
-            self._owned.run_if_open(leave())
+            self._owner.run_if_open(leave())
 
     def __repr__(self) -> str:
         return f"<blocking {self._inner!r}>"
@@ -179,10 +179,10 @@ def inner_sources(*sources: ListWatch[T]) -> list[AsyncListWatch[T]]:
             receiver="an informer of kinform.blocking",
             expected="a kinform.blocking.ListWatch",
         )
-    if len({source._owned.loop for source in sources}) > 1:
+    if len({source._owner.loop for source in sources}) > 1:
         raise ConfigError(
-            "several sources of one informer run on one loop thread: make them of the same "
-            "client, or pass each the same loop=LoopThread(...)"
+            "the sources of an informer must share a loop thread; create them with the same "
+            "client, or pass the same loop=LoopThread(...) to each"
         )
     return [source._inner for source in sources]
 

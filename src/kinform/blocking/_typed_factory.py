@@ -74,14 +74,14 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
                 built,
                 SharedIndexInformer,
                 receiver="informer_for",
-                expected="what builds a kinform.blocking.SharedIndexInformer",
+                expected="a function that returns a kinform.blocking.SharedIndexInformer",
             )
             # From now on its lifetime is that of the factory.
-            built._owned = self._owned
-            self._fronts[built._inner] = built
+            built._owner = self._owner
+            self._facades[built._inner] = built
             return built._inner
 
-        return self._front(self._inner.informer_for(model, build_inner))
+        return self._facade_of(self._inner.informer_for(model, build_inner))
 
     def object_or_metadata(
         self,
@@ -96,7 +96,7 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
             resource, namespace=namespace, labels=labels, fields=fields
         )
         either = cast("AsyncResourceInformer[TypedObject]", found)  # the same facade for both
-        return ResourceInformer(either, self._front(either.informer))
+        return ResourceInformer(either, self._facade_of(either.informer))
 
 
 def new_informer(

@@ -42,7 +42,7 @@ class TypedVerbs(Verbs[Unstructured]):
 
     def view(self, form: type[H]) -> Verbs[H]:
         """Return the same verbs for objects of the class ``form``."""
-        return Verbs(self._inner.view(form), self._owned)
+        return Verbs(self._inner.view(form), self._owner)
 
     @overload
     def get(self, resource: type[M], name: str, **options: Unpack[GetKeywords]) -> M: ...
@@ -56,7 +56,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> H: ...
     def get(self, resource: Any, name: str, **options: Any) -> Any:
         """Return one object."""
-        return self._owned.run(self._inner.get(resource, name, **options))
+        return self._owner.run(self._inner.get(resource, name, **options))
 
     @overload
     def list(self, resource: type[M], **options: Unpack[ListKeywords]) -> ObjectList[M]: ...
@@ -66,7 +66,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> ObjectList[Unstructured]: ...
     def list(self, resource: Any, **options: Any) -> Any:
         """Return all matching objects, at one resource version."""
-        return self._owned.run(self._inner.list(resource, **options))
+        return self._owner.run(self._inner.list(resource, **options))
 
     @overload
     def pages(
@@ -84,7 +84,7 @@ class TypedVerbs(Verbs[Unstructured]):
         self, resource: Any, options: ListOptions | None = None, *, namespace: str | None = None
     ) -> Generator[ObjectList[Any], None, None]:
         """Iterate over the pages of a list."""
-        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owned)
+        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owner)
 
     @overload
     def page(
@@ -96,7 +96,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> ObjectList[Unstructured]: ...
     def page(self, resource: Any, options: ListOptions, **more: Any) -> Any:
         """Return one page of a list with a single request."""
-        return self._owned.run(self._inner.page(resource, options, **more))
+        return self._owner.run(self._inner.page(resource, options, **more))
 
     @overload
     def watch(
@@ -108,7 +108,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> Watch[Unstructured]: ...
     def watch(self, resource: Any, options: ListOptions | None = None, **more: Any) -> Watch[Any]:
         """Watch changes after ``resource_version``, or all existing objects and then changes."""
-        return Watch(self._inner.watch(resource, options, **more), self._owned)
+        return Watch(self._inner.watch(resource, options, **more), self._owner)
 
     @overload
     def patch(
@@ -130,7 +130,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> H: ...
     def patch(self, resource: Any, name: str, patch: Any, **options: Any) -> Any:
         """Change part of an object: a dict to merge, or a list of JSON patch operations."""
-        return self._owned.run(self._inner.patch(resource, name, patch, **options))
+        return self._owner.run(self._inner.patch(resource, name, patch, **options))
 
     @overload
     def delete(
@@ -142,13 +142,13 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> Unstructured | None: ...
     def delete(self, resource: Any, name: str, **options: Any) -> Any:
         """Delete one object; return it if it still exists (finalizers, grace), else ``None``."""
-        return self._owned.run(self._inner.delete(resource, name, **options))
+        return self._owner.run(self._inner.delete(resource, name, **options))
 
     def delete_collection(
         self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
     ) -> None:
         """Delete all matching objects; the server deletes them one by one."""
-        self._owned.run(self._inner.delete_collection(resource, **options))
+        self._owner.run(self._inner.delete_collection(resource, **options))
 
     @overload
     def create(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
@@ -160,7 +160,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> H: ...
     def create(self, obj: Any, **options: Any) -> Any:
         """Create an object, or a subresource of the object ``name``."""
-        return self._owned.run(self._inner.create(obj, **options))
+        return self._owner.run(self._inner.create(obj, **options))
 
     @overload
     def update(self, obj: M, **options: Unpack[WriteKeywords]) -> M: ...
@@ -172,7 +172,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> H: ...
     def update(self, obj: Any, **options: Any) -> Any:
         """Replace an object, or a subresource such as ``status``."""
-        return self._owned.run(self._inner.update(obj, **options))
+        return self._owner.run(self._inner.update(obj, **options))
 
     @overload
     def apply(self, obj: M, **options: Unpack[ApplyKeywords]) -> M: ...
@@ -184,7 +184,7 @@ class TypedVerbs(Verbs[Unstructured]):
     ) -> H: ...
     def apply(self, obj: Any, **options: Any) -> Any:
         """Server-side apply: create the object, or set the given fields and own them."""
-        return self._owned.run(self._inner.apply(obj, **options))
+        return self._owner.run(self._inner.apply(obj, **options))
 
 
 class MetadataVerbs(Verbs[PartialObjectMetadata]):
@@ -195,12 +195,12 @@ class MetadataVerbs(Verbs[PartialObjectMetadata]):
     def get(
         self, resource: ResourceOrModel, name: str, **options: Unpack[GetKeywords]
     ) -> PartialObjectMetadata:
-        return self._owned.run(self._inner.get(resource, name, **options))
+        return self._owner.run(self._inner.get(resource, name, **options))
 
     def list(
         self, resource: ResourceOrModel, **options: Unpack[ListKeywords]
     ) -> ObjectList[PartialObjectMetadata]:
-        return self._owned.run(self._inner.list(resource, **options))
+        return self._owner.run(self._inner.list(resource, **options))
 
     def pages(
         self,
@@ -209,12 +209,12 @@ class MetadataVerbs(Verbs[PartialObjectMetadata]):
         *,
         namespace: str | None = None,
     ) -> Generator[ObjectList[PartialObjectMetadata], None, None]:
-        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owned)
+        return iterate(self._inner.pages(resource, options, namespace=namespace), self._owner)
 
     def page(
         self, resource: ResourceOrModel, options: ListOptions, **more: Unpack[PageKeywords]
     ) -> ObjectList[PartialObjectMetadata]:
-        return self._owned.run(self._inner.page(resource, options, **more))
+        return self._owner.run(self._inner.page(resource, options, **more))
 
     def watch(
         self,
@@ -222,19 +222,19 @@ class MetadataVerbs(Verbs[PartialObjectMetadata]):
         options: ListOptions | None = None,
         **more: Unpack[WatchKeywords],
     ) -> Watch[PartialObjectMetadata]:
-        return Watch(self._inner.watch(resource, options, **more), self._owned)
+        return Watch(self._inner.watch(resource, options, **more), self._owner)
 
     def patch(
         self, resource: ResourceOrModel, name: str, patch: Any, **options: Unpack[PatchKeywords]
     ) -> PartialObjectMetadata:
-        return self._owned.run(self._inner.patch(resource, name, patch, **options))
+        return self._owner.run(self._inner.patch(resource, name, patch, **options))
 
     def delete(
         self, resource: ResourceOrModel, name: str, **options: Unpack[DeleteKeywords]
     ) -> PartialObjectMetadata | None:
-        return self._owned.run(self._inner.delete(resource, name, **options))
+        return self._owner.run(self._inner.delete(resource, name, **options))
 
     def delete_collection(
         self, resource: ResourceOrModel, **options: Unpack[DeleteCollectionKeywords]
     ) -> None:
-        self._owned.run(self._inner.delete_collection(resource, **options))
+        self._owner.run(self._inner.delete_collection(resource, **options))

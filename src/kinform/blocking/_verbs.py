@@ -27,7 +27,7 @@ class Verbs(BlockingFacade, Generic[T]):
 
     @property
     def discovery(self) -> Discovery:
-        return Discovery(self._inner.discovery, self._owned)
+        return Discovery(self._inner.discovery, self._owner)
 
     @property
     def namespace(self) -> str:

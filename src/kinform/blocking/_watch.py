@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from kinform.blocking._facade import BlockingIterator
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.client import Watch as AsyncWatch
 from kinform.client import WatchEvent
 from kinform.objects import Handle
@@ -27,11 +27,11 @@ class Watch(BlockingIterator[WatchEvent[T]]):
 
     _inner: AsyncWatch[T]
 
-    def __init__(self, inner: AsyncWatch[T], owned: Owned) -> None:
-        super().__init__(inner, owned)
+    def __init__(self, inner: AsyncWatch[T], owner: Owner) -> None:
+        super().__init__(inner, owner)
 
     def __enter__(self) -> Self:
-        self._owned.run(self._inner.__aenter__())
+        self._owner.run(self._inner.__aenter__())
         return self
 
     def __exit__(
@@ -40,4 +40,4 @@ class Watch(BlockingIterator[WatchEvent[T]]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._owned.run_if_open(self._inner.__aexit__(kind, error, trace))
+        self._owner.run_if_open(self._inner.__aexit__(kind, error, trace))

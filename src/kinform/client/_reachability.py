@@ -28,7 +28,7 @@ class Stream(Protocol):
     """An open watch."""
 
     @property
-    def heard_at(self) -> float:
+    def received_at(self) -> float:
         """The loop time at which data was last received."""
         ...
 
@@ -92,13 +92,13 @@ class Reachability:
 
     def doubt_streams(self, *, silent_since: float) -> None:
         """Check the other silent connections, after one was found dead without an error."""
-        silent = [each for each in self._streams if each.heard_at < silent_since]
+        silent = [each for each in self._streams if each.received_at < silent_since]
         loop = asyncio.get_running_loop()
         for stream in silent:
             loop.call_later(_spread(len(silent)), self._doubt, stream, silent_since)
 
     def _doubt(self, stream: Stream, silent_since: float) -> None:
-        if stream in self._streams and stream.heard_at < silent_since:
+        if stream in self._streams and stream.received_at < silent_since:
             stream.doubt()
 
 

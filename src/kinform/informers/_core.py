@@ -19,7 +19,7 @@ from kinform.informers._delta_applier import DeltaApplier, removal_changes, repl
 from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
 from kinform.informers._live_scope import LiveScope
-from kinform.informers._resyncing import Resyncing
+from kinform.informers._resync_scheduler import ResyncScheduler
 from kinform.informers._source_state import SourceState
 from kinform.informers._store_metrics import StoreMetrics
 from kinform.informers._version_waiters import VersionWaiters, oldest
@@ -33,7 +33,7 @@ from kinform.informers.reflector import (
     WatchFailure,
 )
 from kinform.informers.sources import Source
-from kinform.informers.store import NAMESPACE_INDEX, Handles, Indexer, namespace_index
+from kinform.informers.store import NAMESPACE_INDEX, HandleAdapter, Indexer, namespace_index
 from kinform.metrics import NO_METRICS, Metrics
 
 logger = logging.getLogger("kinform.informer")
@@ -78,7 +78,7 @@ class InformerCore:
         self.name = name
         self.resync_period = resync_period
         self.form = sources[0].form
-        adapter = Handles(self.form)
+        adapter = HandleAdapter(self.form)
         self.indexer: Indexer[Any] = Indexer(self.form, indexers={NAMESPACE_INDEX: namespace_index})
         self.dispatcher: Dispatcher[Any] = Dispatcher(
             name=name,
@@ -87,7 +87,7 @@ class InformerCore:
             on_error=on_handler_error,
             metrics=metrics,
         )
-        self.lifecycle = Lifecycle(name, self._live, prepare=self._prepare, conclude=self._conclude)
+        self.lifecycle = Lifecycle(name, self._run, prepare=self._prepare, conclude=self._conclude)
         self.lock = threading.RLock()
         self.has_synced = Latch(f"{name} has synced")
         self.quarantine = Quarantine()
@@ -107,7 +107,7 @@ class InformerCore:
         self._group: asyncio.TaskGroup | None = None
         self._waiters = VersionWaiters(name, lambda: self.scope.sources)
         self._applier = DeltaApplier(self.indexer.table, adapter)
-        self._resyncing = Resyncing(self.dispatcher, self.indexer.table, self.lock)
+        self._resync_scheduler = ResyncScheduler(self.dispatcher, self.indexer.table, self.lock)
         self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
 
     # -- subscribers -------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class InformerCore:
                     "start it again first"
                 )
             yield replay_changes(self.indexer.table) if len(self.indexer) else None
-        self.lifecycle.call_on_loop(self._resyncing.look_again)
+        self.lifecycle.call_on_loop(self._resync_scheduler.reschedule)
 
     # -- settings, before the start ----------------------------------------------------------
 
@@ -203,8 +203,8 @@ class InformerCore:
         with self.lock:
             self._waiters.end()
 
-    async def _live(self) -> None:
-        logger.debug("%s starts", self.name)
+    async def _run(self) -> None:
+        logger.debug("%s started", self.name)
         self._store_metrics.started(lambda: self.staleness)
         self.dispatcher.start()
         try:
@@ -213,10 +213,10 @@ class InformerCore:
                 for source in self.scope.all_sources:
                     self._run_source(source)
                 # Also carries out what was requested before the tasks existed.
-                self._follow_scope()
-                group.create_task(self._resyncing.run(), name=f"resync {self.name}")
+                self._apply_scope()
+                group.create_task(self._resync_scheduler.run(), name=f"resync {self.name}")
         except asyncio.CancelledError:
-            logger.debug("%s stops", self.name)
+            logger.debug("%s is stopping", self.name)
         except BaseExceptionGroup as fault:
             self._fault = CacheError(f"{self.name} stopped because of an internal error: {fault}")
             self._fault.__cause__ = fault
@@ -274,22 +274,22 @@ class InformerCore:
             changes = self._applier.apply(
                 deltas,
                 list_source=self._list_source(source) if is_list else ChangeSource.RELIST,
-                unchanged=is_list and self.dispatcher.wants_unchanged,
+                unchanged=is_list and self.dispatcher.accepts_unchanged,
             )
-            is_crowded = self.dispatcher.deliver(changes) if changes else False
+            is_full = self.dispatcher.deliver(changes) if changes else False
             # The version of this source; the store's version may come from another source.
             source.resource_version = self._applier.resource_version or source.resource_version
             if is_list:
                 source.synced = True
                 self.scope.settle()
-                self._look_for_sync()
+                self._check_synced()
             if self._waiters.waiting:
-                self._waiters.look()
-            if self._store_metrics.is_wanted:
+                self._waiters.check()
+            if self._store_metrics.is_enabled:
                 self._report(changes, is_list=is_list, seconds=time.monotonic() - started)
         if changes:
-            self.dispatcher.rouse()
-        return self.dispatcher.wait_for_capacity() if is_crowded else None
+            self.dispatcher.run_inline_handlers()
+        return self.dispatcher.wait_for_capacity() if is_full else None
 
     def _is_list_due(self, source: SourceState, deltas: Deltas[Any]) -> bool:
         """Whether a list may be applied; that of a successor must not go back in time."""
@@ -300,7 +300,7 @@ class InformerCore:
             return ChangeSource.RELIST if source.synced else ChangeSource.INITIAL
         return ChangeSource.RELIST if source.synced else ChangeSource.SCOPE
 
-    def _look_for_sync(self) -> None:
+    def _check_synced(self) -> None:
         if not self.has_synced and all(each.synced for each in self.scope.sources):
             # After the mailboxes received the list: a handler syncs once it has processed it.
             self.dispatcher.mark_synced()
@@ -320,27 +320,27 @@ class InformerCore:
             self.quarantine.retain((), namespace=source.source.namespace)
             if changes:
                 self.dispatcher.deliver(changes)
-            if self._store_metrics.is_wanted:
+            if self._store_metrics.is_enabled:
                 self._report(changes, is_list=True, seconds=0.0)
 
     def _scope_changed(self) -> None:
         """Act on a new scope: soon on the loop if the informer runs, otherwise at once."""
         if self.lifecycle.is_running:
-            self.lifecycle.call_on_loop(self._follow_scope)
+            self.lifecycle.call_on_loop(self._apply_scope)
         else:
-            self._follow_scope()
+            self._apply_scope()
 
-    def _follow_scope(self) -> None:
+    def _apply_scope(self) -> None:
         with self.lock:
             self.scope.follow()
-            self._waiters.look()
+            self._waiters.check()
             if self._group is not None:
-                self._look_for_sync()
+                self._check_synced()
         # Without the lock, because handlers may run here.
-        self.dispatcher.rouse()
+        self.dispatcher.run_inline_handlers()
 
     def _require_never_started(self, what: str) -> None:
         if self.lifecycle.was_started:
             raise AlreadyStartedError(
-                f"informer {self.name} has been started; set {what} before that"
+                f"informer {self.name} has already been started; set {what} before start()"
             )

@@ -71,7 +71,7 @@ class DeltaApplier(Generic[T]):
             if old is not None and self._uid(old) == self._uid(entry):
                 changes.append(Change(_UPDATED, delta.key, _WATCH, old, entry, now))
                 continue
-            self._tell_put(changes.append, delta.key, old, entry, _WATCH, now)
+            self._append_put(changes.append, delta.key, old, entry, _WATCH, now)
         return changes
 
     def _delete(
@@ -109,13 +109,13 @@ class DeltaApplier(Generic[T]):
                 continue
             entry = put[key] = self._to_entry(delta.object)
             if old is None or unchanged or not self._is_same(old, entry):
-                self._tell_put(changes.append, key, old, entry, source, now)
+                self._append_put(changes.append, key, old, entry, source, now)
         self._table.swap(removed, put, deltas.resource_version)
         return changes
 
-    def _tell_put(
+    def _append_put(
         self,
-        tell: Callable[[Change], None],
+        append: Callable[[Change], None],
         key: str,
         old: Entry | None,
         new: Entry,
@@ -123,17 +123,17 @@ class DeltaApplier(Generic[T]):
         now: float,
     ) -> None:
         if old is None:
-            tell(Change(ChangeType.ADDED, key, source, None, new, now))
-        elif self._is_another(old, new):
+            append(Change(ChangeType.ADDED, key, source, None, new, now))
+        elif self._is_other_object(old, new):
             # Its deletion was missed; the stored state is the last known one. It is deleted on the
             # server, so a new scope is not the cause.
             cause = ChangeSource.RELIST if source is ChangeSource.SCOPE else source
-            tell(Change(ChangeType.DELETED, key, cause, old, None, now))
-            tell(Change(ChangeType.ADDED, key, source, None, new, now))
+            append(Change(ChangeType.DELETED, key, cause, old, None, now))
+            append(Change(ChangeType.ADDED, key, source, None, new, now))
         else:
-            tell(Change(ChangeType.UPDATED, key, source, old, new, now))
+            append(Change(ChangeType.UPDATED, key, source, old, new, now))
 
-    def _is_another(self, old: Entry, new: Entry) -> bool:
+    def _is_other_object(self, old: Entry, new: Entry) -> bool:
         before, after = self._uid(old), self._uid(new)
         return before != after and bool(before) and bool(after)
 
@@ -141,7 +141,7 @@ class DeltaApplier(Generic[T]):
         if old is new:
             return True
         version = self._version(old)
-        if version != self._version(new) or self._is_another(old, new):
+        if version != self._version(new) or self._is_other_object(old, new):
             return False
         # Objects without versions are equal if their bytes are.
         if version:

@@ -98,10 +98,10 @@ class DeltaController(Generic[T]):
         """Run until cancelled, or until ``process`` raises.
 
         Raises:
-            AlreadyStartedError: The controller ran before; create another one.
+            AlreadyStartedError: The controller has already run; create another one.
         """
         if self._started:
-            raise AlreadyStartedError(f"controller {self.name} ran before; create another one")
+            raise AlreadyStartedError(f"controller {self.name} has already run; create another one")
         self._started = True
         try:
             await self.reflector.run()

@@ -61,7 +61,7 @@ class InformerFactory(ABC, Generic[T]):
         client: The client of the cluster to read from, or anything else that is a ``Watcher``.
         default_resync: Default number of seconds between resyncs of a handler; 0 disables
             them.
-        namespace: The namespaces of informers for which ``for_resource`` names none.
+        namespace: The namespaces of informers for which ``for_resource`` gives none.
         tweak_list_options: Called with the options of every list and watch; returns the
             options to use.
         transform: Called once for each version of an object, before it is stored.
@@ -214,7 +214,7 @@ class InformerFactory(ABC, Generic[T]):
         namespaces = as_namespaces(kind.namespace if namespace is None else namespace)
         if namespaces and not self._is_namespaced(resource):
             if namespace is not None:
-                raise NoMatchError(f"{gvr} is cluster-scoped; leave the namespace out")
+                raise NoMatchError(f"{gvr} is cluster-scoped; omit the namespace")
             namespaces = ()  # the factory's default applies to namespaced resources only
         selectors = Selectors(
             str(as_label_selector(kind.labels if labels == "" else labels)),
@@ -319,8 +319,8 @@ class InformerFactory(ABC, Generic[T]):
     async def shutdown(self) -> None:
         """Stop all informers and return when their tasks and threads have ended.
 
-        Informers that other factories have leases of go on. Idempotent; concurrent calls all wait.
-        The factory cannot be started again.
+        Informers that other factories have leases of keep running. The factory cannot be started
+        again. Idempotent; concurrent calls all wait.
         """
         self._is_shut_down = True
         if self._owns_map:
@@ -350,7 +350,7 @@ class InformerFactory(ABC, Generic[T]):
         result = await self._map.wait_for_sync(timeout, keys=started)
         if strict:
             if not started and informers:
-                raise CacheSyncError(f"{self.name}: nothing was started; call start() first")
+                raise CacheSyncError(f"{self.name}: no informer was started; call start() first")
             result.raise_for_unsynced()
         return result
 
@@ -377,13 +377,15 @@ class InformerFactory(ABC, Generic[T]):
 def _by_resource(
     by_kind: Mapping[ResourceLike, KindOptions[Any]] | None,
 ) -> dict[GVR, KindOptions[Any]]:
-    expect(by_kind or {}, Mapping, receiver="by_kind=", expected="a dict by resource")
+    expect(
+        by_kind or {}, Mapping, receiver="by_kind=", expected="a dict of KindOptions by resource"
+    )
     found: dict[GVR, KindOptions[Any]] = {}
     for resource, options in (by_kind or {}).items():
         gvr = as_gvr(resource)
         expect(options, KindOptions, receiver=f"by_kind[{gvr}]", expected="kinform.KindOptions")
         if gvr in found:
-            raise ConfigError(f"by_kind has options for {gvr} twice; merge them")
+            raise ConfigError(f"by_kind has two entries for {gvr}; merge them")
         found[gvr] = options
     return found
 

@@ -20,7 +20,7 @@ ResourceLike = GVR | str | type[TypedObject]
 
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of an informer that callers with the same question share.
+    """The options of an informer that callers with equal requests share.
 
     Attributes:
         transform: Called once for each version of an object.
@@ -76,7 +76,7 @@ def as_gvr(resource: ResourceLike) -> GVR:
             "or a model class"
         )
     if resource.resource is None:
-        raise InvalidNameError(f"{resource.__name__} has no resource that can be listed")
+        raise InvalidNameError(f"{resource.__name__} has no resource, so it cannot be listed")
     return resource.resource.gvr
 
 
@@ -93,12 +93,11 @@ def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
     given: object = namespace  # callers may be untyped
     if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
         raise ConfigError(
-            f"namespace={namespace!r}: pass a string, a list of strings, or nothing for all "
-            "namespaces"
+            f"namespace={namespace!r}: pass a string, a list of strings, or None for all namespaces"
         )
     named = sorted(set(namespace))
     if not named or not all(named):
         raise ConfigError(
-            f"namespaces {list(namespace)!r}: name each of them, or pass nothing for all"
+            f"namespace={list(namespace)!r}: pass non-empty names, or None for all namespaces"
         )
     return tuple(named)

@@ -26,7 +26,7 @@ V = TypeVar("V", bound=Handle)
 
 
 class _Entry(msgspec.Struct, eq=False):
-    """One informer with a name of its own, its views by class, and each owner's leases."""
+    """One informer with its own name, its views by class, and the leases of each owner."""
 
     key: InformerKey
     name: str
@@ -51,7 +51,7 @@ class InformerMap:
         # Reentrant: the function that creates an informer may request others.
         self._lock = threading.RLock()
         self._entries: dict[InformerKey, _Entry] = {}
-        self._leaving: list[SharedIndexInformer[Any]] = []
+        self._removed: list[SharedIndexInformer[Any]] = []
         self._loop = running_loop()
         self._is_shut_down = False
 
@@ -107,7 +107,7 @@ class InformerMap:
         )
 
     def free_name(self, key: InformerKey) -> str:
-        """Return a name for a new informer: keys that differ in their options look alike."""
+        """Return a name for a new informer: keys that differ only in options have equal names."""
         with self._lock:
             taken = {entry.name for entry in self._entries.values()}
             name, number = str(key), 1
@@ -146,7 +146,7 @@ class InformerMap:
                 del entry.leases[owner]
             ended = [entry for entry in held if not entry.leases.total()]
             for entry in ended:
-                self._take_out(entry)
+                self._remove_entry(entry)
         for entry in ended:
             entry.informer.stop()
         return [entry.informer for entry in ended]
@@ -167,7 +167,7 @@ class InformerMap:
             entry = self._entries.get(key)
             if entry is None:
                 raise StateError(f"{self.name} has no informer for {key}")
-            self._take_out(entry)
+            self._remove_entry(entry)
         informer = entry.informer
         informer.stop()
         if informer.was_started:
@@ -215,7 +215,7 @@ class InformerMap:
         """
         with self._lock:
             self._is_shut_down = True
-            informers = [entry.informer for entry in self._entries.values()] + self._leaving
+            informers = [entry.informer for entry in self._entries.values()] + self._removed
         running = [informer for informer in informers if informer.is_running]
         for informer in running:
             informer.stop()
@@ -238,18 +238,18 @@ class InformerMap:
             entry.leases[owner] -= 1
             if entry.leases.total():
                 return None
-            self._take_out(entry)
+            self._remove_entry(entry)
         entry.informer.stop()
         return entry.informer.stopped if entry.informer.was_started else None
 
-    def _take_out(self, entry: _Entry) -> None:
+    def _remove_entry(self, entry: _Entry) -> None:
         entry.is_removed = True
         entry.informer.scope_guard = None
         del self._entries[entry.key]
         # shutdown() waits for this informer too if it is still running by then.
-        self._leaving = [each for each in self._leaving if not each.is_stopped]
+        self._removed = [each for each in self._removed if not each.is_stopped]
         if entry.informer.is_running:
-            self._leaving.append(entry.informer)
+            self._removed.append(entry.informer)
 
     def _change_scope(self, entry: _Entry, scope: Scope) -> None:
         """Move an informer to the key of its new scope.
@@ -262,7 +262,7 @@ class InformerMap:
             if entry.leases.total() > 1:
                 raise StateError(
                     f"{entry.key} has {entry.leases.total()} leases, so its scope cannot change; "
-                    "create an informer of your own, or release the other leases"
+                    "create a separate informer, or release the other leases"
                 )
             key = replace(entry.key, scope=scope)
             if self._entries.get(key, entry) is not entry:

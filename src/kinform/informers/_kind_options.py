@@ -14,7 +14,7 @@ from kinform.api import ListOptions
 from kinform.client import Fields, Labels
 from kinform.errors import ConfigError
 from kinform.informers._informer_key import Namespaces
-from kinform.informers._resyncing import check_resync_period
+from kinform.informers._resync_scheduler import check_resync_period
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -22,7 +22,7 @@ X = TypeVar("X")
 
 
 class KindOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """Options of one kind. What is left out is inherited from the factory.
+    """Options of one kind. Omitted options are inherited from the factory.
 
         SharedInformerFactory(client, by_kind={
             Pod: KindOptions(fields={"status.phase": "Running"}, page_size=1000),
@@ -85,6 +85,6 @@ def _check_shareable(option: str, function: Callable[..., object] | None) -> Non
         hash(function)
     except TypeError:
         raise ConfigError(
-            f"{option}= takes a hashable callable, because informers with equal options are "
-            f"shared; {type(function).__name__} has no __hash__"
+            f"{option}= must be hashable, because informers with equal options are shared; "
+            f"{type(function).__name__} has no __hash__"
         ) from None

@@ -1,4 +1,4 @@
-"""Changes the scope of an informer while it runs: sources come, go, and replace each other."""
+"""Changes the scope of an informer while it runs: adds, removes and replaces sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LiveScope:
 
     Args:
         informer: The name of the informer, for the names of latches.
-        sources: The sources the informer begins with.
+        sources: The initial sources of the informer.
         indexer: The store that they fill.
         launch: Starts a source, if the informer is running.
         remove_objects: Removes the objects of a source from the store, and delivers the deletions.

@@ -61,11 +61,13 @@ class Scope(msgspec.Struct, frozen=True):
             ConfigError: All namespaces are covered, or this one is, with other selectors.
         """
         if self.is_all_namespaces:
-            raise ConfigError(f"all namespaces are covered already, and {namespace!r} with them")
+            raise ConfigError(
+                f"namespace {namespace!r} cannot be added: all namespaces are covered already"
+            )
         if self.selectors.get(namespace, selectors) != selectors:
             raise ConfigError(
-                f"namespace {namespace!r} is covered with other selectors; change them with "
-                "set_selectors"
+                f"namespace {namespace!r} is covered already, with other selectors; change them "
+                "with set_selectors"
             )
         return Scope.of({**self.selectors, namespace: selectors})
 
@@ -98,9 +100,9 @@ class Scope(msgspec.Struct, frozen=True):
     def _require(self, namespace: str) -> None:
         if namespace not in self.selectors:
             covered = ", ".join(self.namespaces) or (
-                "all namespaces together" if self.is_all_namespaces else "no namespace"
+                "all namespaces" if self.is_all_namespaces else "no namespace"
             )
-            raise ConfigError(f"namespace {namespace!r} is not in the scope, which has {covered}")
+            raise ConfigError(f"namespace {namespace!r} is not in the scope; it covers {covered}")
 
 
 def scope_of(namespaces: Iterable[str], selectors: Selectors) -> Scope:

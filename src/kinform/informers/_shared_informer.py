@@ -14,7 +14,7 @@ from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
 from kinform.informers._core import InformerCore
 from kinform.informers._informer_status import InformerStatus, SyncStatus
-from kinform.informers._resyncing import check_resync_period
+from kinform.informers._resync_scheduler import check_resync_period
 from kinform.informers._scope import Scope, Selectors
 from kinform.informers._source_state import sources_of
 from kinform.informers.dispatch import (

@@ -46,7 +46,9 @@ class SourceState:
         self.controller: DeltaController[Any] | None = None
         self.task: asyncio.Task[None] | None = None
         self.is_retired = False
-        self.known = indexer if source.namespace is None else OfNamespace(indexer, source.namespace)
+        self.known = (
+            indexer if source.namespace is None else NamespaceObjects(indexer, source.namespace)
+        )
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ def sources_of(source: Source[T] | Sequence[Source[T]]) -> list[Source[T]]:
     """
     sources = list(source) if isinstance(source, Sequence) else [source]
     if not sources:
-        raise ConfigError("an informer needs a source; pass a ListWatch")
+        raise ConfigError("an informer requires a source; pass a ListWatch")
     for each in sources:
         expect_source(each)
     if len(sources) == 1:
@@ -89,7 +91,7 @@ def sources_of(source: Source[T] | Sequence[Source[T]]) -> list[Source[T]]:
     namespaces = [each.namespace for each in sources]
     if not all(namespaces) or len(set(namespaces)) < len(namespaces):
         raise ConfigError(
-            f"each of several sources must have a namespace of its own, not {namespaces!r}"
+            f"several sources must each have a different namespace, not {namespaces!r}"
         )
     if len({each.form for each in sources}) > 1:
         raise ConfigError("several sources must return objects of the same class")
@@ -107,11 +109,11 @@ def expect_source(source: object) -> None:
         Source,
         receiver="an informer",
         expected="a kinform.ListWatch",
-        hint="ListWatch.for_resource(client, Pod) makes one",
+        hint="create one with ListWatch.for_resource(client, Pod)",
     )
 
 
-class OfNamespace(Generic[T]):
+class NamespaceObjects(Generic[T]):
     """The known objects of one namespace, to which a list of that namespace is compared."""
 
     def __init__(self, indexer: Indexer[T], namespace: str) -> None:

@@ -18,7 +18,7 @@ class StoreMetrics:
         self._table = table
         self._metrics = metrics
         self._bytes = 0
-        self.is_wanted = metrics is not NO_METRICS
+        self.is_enabled = metrics is not NO_METRICS
 
     def applied(
         self, changes: Sequence[Change], *, is_list: bool, queue_depth: int, seconds: float
@@ -30,8 +30,8 @@ class StoreMetrics:
         else:
             for change in changes:
                 # The final state of a deletion is not stored.
-                rests = _memory(change.new) if change.type is not ChangeType.DELETED else 0
-                self._bytes += rests - _memory(change.old)
+                stored = _memory(change.new) if change.type is not ChangeType.DELETED else 0
+                self._bytes += stored - _memory(change.old)
         metrics.processed(self._informer, seconds)
         metrics.queue_depth(self._informer, queue_depth)
         metrics.store_changed(self._informer, len(table), self._bytes, table.resource_version)

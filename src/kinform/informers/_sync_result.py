@@ -37,7 +37,8 @@ class SyncResult(Mapping[str, SyncStatus]):
             each for each in self._statuses if each.startswith((f"{name} in ", f"{name} where "))
         ]
         if len(limited) != 1:
-            raise KeyError(f"{name}: there is {', '.join(limited or self) or 'nothing'}")
+            known = ", ".join(limited or self) or "none"
+            raise KeyError(f"no single informer matches {name}; informers: {known}")
         return self._statuses[limited[0]]
 
     def __iter__(self) -> Iterator[str]:
@@ -78,7 +79,7 @@ async def wait_for_sync(
 ) -> SyncResult:
     """Wait until all informers have synced or stopped, or until the timeout."""
 
-    def look() -> SyncResult:
+    def current() -> SyncResult:
         return SyncResult({name: each.sync_status() for name, each in informers.items()})
 
     waits = [asyncio.ensure_future(_synced_or_stopped(each)) for each in informers.values()]
@@ -93,12 +94,12 @@ async def wait_for_sync(
                 pending, timeout=_PATIENCE if left is None else min(left, _PATIENCE)
             )
             if pending and (left is None or left > _PATIENCE):
-                logger.info("waiting for caches to sync: %s", look())
+                logger.info("waiting for caches to sync: %s", current())
     finally:
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-    return look()
+    return current()
 
 
 async def _synced_or_stopped(informer: SharedIndexInformer[Any]) -> None:

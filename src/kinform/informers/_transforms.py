@@ -97,13 +97,15 @@ def strip_metadata(*fields: str) -> StripMetadata:
         ConfigError: A field does not exist, or is part of the object's identity.
     """
     if not fields:
-        raise ConfigError("strip_metadata needs a field, such as 'managedFields'")
+        raise ConfigError("strip_metadata requires at least one field, such as 'managedFields'")
     for field in fields:
         if field in _IDENTITY:
-            raise ConfigError(f"{field!r} says who an object is, and cannot be stripped")
+            raise ConfigError(f"{field!r} identifies the object and cannot be stripped")
         if field not in _STRIPPABLE:
             known = ", ".join(sorted(_STRIPPABLE))
-            raise ConfigError(f"metadata has no field {field!r} to strip; it has {known}")
+            raise ConfigError(
+                f"metadata has no field {field!r} that can be stripped; use one of {known}"
+            )
     return StripMetadata(frozenset(fields))
 
 

@@ -15,7 +15,7 @@ from kinform.informers.dispatch import AnyHandler, HandlerOptions
 from kinform.informers.queue import DeltaFIFO, Deltas, DeltasKind
 from kinform.informers.reflector import Admission, ReflectorOptions, Transform, WatchFailure
 from kinform.informers.sources import Source
-from kinform.informers.store import Handles, Indexer, Indexers
+from kinform.informers.store import HandleAdapter, Indexer, Indexers
 from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle
 
@@ -61,11 +61,11 @@ class Informer(Generic[T]):
         ).callbacks()
         if self._callbacks.is_async:
             raise ConfigError(
-                f"{self._callbacks.name} is async def, and an Informer calls its handler in step "
-                "with the store; make it def, or use a SharedIndexInformer"
+                f"{self._callbacks.name} is async def, but the handler of an Informer must be def; "
+                "change it, or use a SharedIndexInformer"
             )
         self.store: Indexer[T] = Indexer(source.form, indexers=indexers or {})
-        self._adapter = Handles(source.form)
+        self._adapter = HandleAdapter(source.form)
         self._applier = DeltaApplier(self.store.table, self._adapter)
         self._synced = False
         self.controller: DeltaController[T] = DeltaController(
@@ -96,9 +96,9 @@ class Informer(Generic[T]):
         source = ChangeSource.RELIST if self._synced else ChangeSource.INITIAL
         self._synced = self._synced or deltas.kind is DeltasKind.REPLACE
         for change in self._applier.apply(deltas, list_source=source, unchanged=False):
-            self._tell(change)
+            self._invoke_handler(change)
 
-    def _tell(self, change: Change) -> None:
+    def _invoke_handler(self, change: Change) -> None:
         callbacks, from_entry = self._callbacks, self._adapter.from_entry
         if change.type is ChangeType.ADDED:
             if callbacks.on_add is not None:

@@ -24,7 +24,7 @@ class VersionWaiters:
     """The latches waiting for versions. Not thread-safe: the caller holds the lock.
 
     Attributes:
-        waiting: The pending latches; if empty, ``look`` need not be called.
+        waiting: The pending latches; if empty, ``check`` need not be called.
     """
 
     def __init__(self, informer: str, sources: Callable[[], Sequence[HasVersion]]) -> None:
@@ -56,13 +56,13 @@ class VersionWaiters:
         """
         if not is_comparable(resource_version):
             raise CacheError(
-                f"{self._informer}: version {resource_version!r} is not a number, so nobody can "
-                "tell what comes after it"
+                f"{self._informer}: version {resource_version!r} is not a number, so it cannot "
+                "be compared with later versions"
             )
         if (missing := self._why_not_covered(namespace)) is not None:
             raise CacheError(missing)
         latch = Latch(f"{self._informer} has version {resource_version}")
-        if self._has_come(resource_version, namespace):
+        if self._is_reached(resource_version, namespace):
             latch.set()
         elif self._is_over:
             raise AlreadyStoppedError(self._why_never(resource_version))
@@ -70,7 +70,7 @@ class VersionWaiters:
             self.waiting.append((resource_version, namespace, weakref.ref(latch)))
         return latch
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Set the latches whose version has been reached."""
         still_waiting = []
         for resource_version, namespace, reference in self.waiting:
@@ -79,7 +79,7 @@ class VersionWaiters:
                 continue
             if (missing := self._why_not_covered(namespace)) is not None:
                 latch.give_up(missing)
-            elif self._has_come(resource_version, namespace):
+            elif self._is_reached(resource_version, namespace):
                 latch.set()
             else:
                 still_waiting.append((resource_version, namespace, reference))
@@ -87,11 +87,11 @@ class VersionWaiters:
 
     def _why_never(self, resource_version: str) -> str:
         return (
-            f"informer {self._informer} has stopped, and version {resource_version} had not come; "
-            "start it again, and wait then"
+            f"informer {self._informer} stopped before it reached version {resource_version}; "
+            "start it again, then wait"
         )
 
-    def _has_come(self, resource_version: str, namespace: str | None) -> bool:
+    def _is_reached(self, resource_version: str, namespace: str | None) -> bool:
         sources = self._sources()
         chosen = [each for each in sources if namespace in (None, each.name)] or sources
         orders = (
@@ -104,8 +104,8 @@ class VersionWaiters:
         if namespace is None or names == [""] or namespace in names:
             return None
         return (
-            f"{self._informer} does not cover namespace {namespace!r}, only "
-            f"{', '.join(names) or 'no namespace at all'}"
+            f"{self._informer} does not cover namespace {namespace!r}; it covers "
+            f"{', '.join(names) or 'no namespace'}"
         )
 
 

@@ -240,7 +240,9 @@ async def test_wait_for_names_those_that_are_late_in_order() -> None:
     with pytest.raises(CacheSyncError) as raised:
         await wait_for(*latches, what="the caches", timeout=30)
 
-    assert str(raised.value) == ("waited 30 s for the caches, and still not: a latch, nodes, pods")
+    assert str(raised.value) == (
+        "timed out after 30 s of waiting for the caches; not set yet: a latch, nodes, pods"
+    )
     assert raised.value.__cause__ is None
     assert asyncio.get_running_loop().time() == pytest.approx(30)
 
@@ -282,7 +284,7 @@ async def test_who_is_late_is_logged_once(caplog: pytest.LogCaptureFixture) -> N
 
     await wait_for(quick, slow, what="the caches")
 
-    assert caplog.messages == ["waiting for the caches since 10 s; still not: slow"]
+    assert caplog.messages == ["waiting for the caches for more than 10 s; not set yet: slow"]
 
 
 @virtual_time

@@ -228,7 +228,7 @@ def test_a_closed_client_says_so(kinform_server: BlockingApiServer) -> None:
     client.close()
     client.close()
 
-    with pytest.raises(StateError, match="is closed; make another"):
+    with pytest.raises(StateError, match="is closed; create another"):
         client.list(MAPS)
     with pytest.raises(StateError, match="is closed"), client:
         pass

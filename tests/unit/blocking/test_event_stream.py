@@ -240,7 +240,9 @@ async def test_a_running_loop_may_not_wait_for_it_but_its_executor_may(
     await asyncio.to_thread(informer.start)
     stream = informer.events()
 
-    with pytest.raises(StateError, match=r"use kinform\.informers\.SharedIndexInformer there"):
+    with pytest.raises(
+        StateError, match=r"use kinform\.informers\.SharedIndexInformer in asyncio code"
+    ):
         next(stream)
     assert (await asyncio.to_thread(next, stream)).key == "default/a"
     await asyncio.to_thread(client.close)
@@ -293,7 +295,7 @@ client.close()
     first, *told, again, last = out.splitlines()
     assert (first, last) == ("parent: default/a", "parent: default/late True")
     assert len(told) == 4
-    assert all("make a new one after the fork" in each for each in told)
+    assert all("create a new one after the fork" in each for each in told)
     assert again == "child: default/a"
 
 

@@ -106,7 +106,7 @@ def test_an_async_handler_runs_on_the_loop_thread(client: blocking.Client) -> No
 
     async def on_add(obj: Unstructured) -> None:
         await asyncio.sleep(0)
-        with pytest.raises(StateError, match="own loop"):
+        with pytest.raises(StateError, match="would deadlock"):
             factory.wait_for_cache_sync()
         told.set()
 
@@ -257,7 +257,7 @@ def test_a_shutdown_that_was_refused_can_be_done_elsewhere(client: blocking.Clie
     refused = Latch("refused")
 
     async def on_add(obj: Unstructured) -> None:
-        with pytest.raises(StateError, match="own loop"):
+        with pytest.raises(StateError, match="would deadlock"):
             factory.shutdown()
         refused.set()
 
@@ -300,7 +300,7 @@ async def test_it_is_refused_where_it_would_bring_a_loop_to_a_stand(
     factory = blocking.DynamicSharedInformerFactory(client)
     maps = factory.for_resource(MAPS)
     for call in (factory.start, factory.wait_for_cache_sync, factory.__enter__):
-        with pytest.raises(StateError, match="event loop to a stand"):
+        with pytest.raises(StateError, match="would block this thread's event loop"):
             call()
     assert not maps.informer.was_started
     await asyncio.to_thread(factory.start)
@@ -428,8 +428,8 @@ client.close()
     )
 
     first, second, third, parent = out.splitlines()
-    assert "make a new one after the fork" in first
-    assert "make a new one after the fork" in second
+    assert "create a new one after the fork" in first
+    assert "create a new one after the fork" in second
     assert (third, parent) == ("child: default", "parent: late")
     assert len(kinform_server.requests.watches(MAPS)) == 1
 

@@ -323,7 +323,9 @@ async def test_a_running_loop_itself_is_sent_to_the_other_side(
     client = blocking.Client(kinform_server.config)
     informer = SharedIndexInformer(ListWatch.for_resource(client, MAPS))
     for call in (informer.start, informer.run, informer.__enter__):
-        with pytest.raises(StateError, match=r"use kinform\.informers\.SharedIndexInformer there"):
+        with pytest.raises(
+            StateError, match=r"use kinform\.informers\.SharedIndexInformer in asyncio code"
+        ):
             call()
     assert not informer.was_started
     await asyncio.to_thread(informer.start)

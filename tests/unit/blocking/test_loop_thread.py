@@ -92,7 +92,7 @@ def test_who_waits_when_it_is_stopped_is_told(loop: LoopThread) -> None:
     loop.stop()
     thread.join(30)
 
-    assert told == ["the loop ended before the call did"]
+    assert told == ["the loop was stopped during the call"]
 
 
 def test_callers_that_race_with_the_end_all_come_back() -> None:
@@ -129,7 +129,7 @@ def test_before_it_starts_and_after_it_stops_there_is_nobody_to_call() -> None:
     loop.stop()
     with pytest.raises(StateError, match="the loop is not running"):
         loop.run(_answer())
-    with pytest.raises(StateError, match="started before"):
+    with pytest.raises(StateError, match="already started"):
         loop.start()
     assert not loop.is_running
 
@@ -145,7 +145,7 @@ def test_it_is_started_once_however_many_ask() -> None:
 
 
 def test_a_call_on_its_own_loop_is_refused(loop: LoopThread) -> None:
-    with pytest.raises(StateError, match="would wait for itself"):
+    with pytest.raises(StateError, match="would deadlock"):
         loop.call(lambda: loop.run(_answer()))
 
 
@@ -162,7 +162,7 @@ async def test_a_call_that_would_stall_another_loop_is_refused_with_the_way_out(
     loop = LoopThread(name="the loop", instead="the other one")
     loop.start()
     try:
-        with pytest.raises(StateError, match="use the other one there"):
+        with pytest.raises(StateError, match="use the other one in asyncio code"):
             loop.run(_answer())
     finally:
         loop.stop()
@@ -208,10 +208,10 @@ def test_closers_run_before_the_end_youngest_first(loop: LoopThread) -> None:
         if name == "bad":
             raise LookupError(name)
 
-    loop.before_the_end(lambda: close("old"))
-    forget = loop.before_the_end(lambda: close("forgotten"))
-    loop.before_the_end(lambda: close("bad"))
-    loop.before_the_end(lambda: close("young"))
+    loop.add_closer(lambda: close("old"))
+    forget = loop.add_closer(lambda: close("forgotten"))
+    loop.add_closer(lambda: close("bad"))
+    loop.add_closer(lambda: close("young"))
     forget()
     loop.stop()
 
@@ -228,7 +228,7 @@ def test_an_owner_that_is_dropped_ends_its_thread_in_order() -> None:
     def use_and_drop() -> weakref.ref[LoopThread]:
         loop = LoopThread(name="the loop")
         loop.start()
-        loop.before_the_end(close)
+        loop.add_closer(close)
         threads.append(loop.call(threading.current_thread))
         return weakref.ref(loop)
 

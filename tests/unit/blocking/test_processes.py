@@ -75,8 +75,8 @@ client.close()
     )
 
     told, child, parent, pid = out.splitlines()
-    assert f"made in process {pid}" in told
-    assert "make a new one after the fork" in told
+    assert f"belongs to process {pid}" in told
+    assert "create a new one after the fork" in told
     assert (child, parent) == ("child True", "parent a a")
     # The parent's connections were not touched: it opened one watch, and lost none.
     assert len(server.requests.watches("configmaps")) == 1

@@ -128,7 +128,7 @@ def test_a_source_of_the_other_side_is_refused_by_name() -> None:
 
 def test_sources_on_different_threads_are_refused() -> None:
     feed = Feed()
-    with pytest.raises(ConfigError, match="one loop thread"):
+    with pytest.raises(ConfigError, match="must share a loop thread"):
         SharedIndexInformer([ListWatch(feed.list, feed.watch) for _ in range(2)])
 
 

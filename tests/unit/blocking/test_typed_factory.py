@@ -180,7 +180,7 @@ def test_an_informer_of_ones_own(
         maps.has_synced.wait(timeout=20)
         assert [each.name for each in maps.indexer.by_index("x", "y")] == ["a"]
         assert len(maps.store) == 1
-    with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
         blocking.new_informer(Node, client, namespace="default")
-    with pytest.raises(ConfigError, match="name each of them"):
+    with pytest.raises(ConfigError, match="pass non-empty names"):
         blocking.new_informer(ConfigMap, client, namespace=[])

@@ -58,5 +58,5 @@ def test_an_informer_needs_a_blocking_source() -> None:
 def test_who_builds_an_informer_builds_a_blocking_one() -> None:
     factory = blocking.SharedInformerFactory(blocking.Client(CONFIG))
     nobody: Any = None
-    with pytest.raises(ConfigError, match=r"informer_for takes what builds a .*, not None"):
+    with pytest.raises(ConfigError, match=r"takes a function that returns a .*, not None"):
         factory.informer_for(Pod, lambda client, resync_period: nobody)

@@ -151,7 +151,7 @@ async def test_strict_waiting_says_that_nothing_was_started(kinform_api: ApiServ
     async with Client(kinform_api.config) as client:
         factory = DynamicSharedInformerFactory(client)
         factory.for_resource("v1/configmaps")
-        with pytest.raises(CacheSyncError, match=r"nothing was started; call start\(\) first"):
+        with pytest.raises(CacheSyncError, match=r"no informer was started; call start\(\) first"):
             await factory.wait_for_cache_sync(strict=True)
 
 

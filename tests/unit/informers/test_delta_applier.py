@@ -16,7 +16,7 @@ from kinform.informers import (
 )
 from kinform.informers._changes import Change
 from kinform.informers._delta_applier import DeltaApplier, replay_changes, resync_changes
-from kinform.informers.store._entries import Handles
+from kinform.informers.store._entries import HandleAdapter
 from kinform.objects import Unstructured
 from tests.support.answers import pod
 
@@ -43,7 +43,7 @@ class Applied:
     def __init__(self) -> None:
         self.indexer: Indexer[Unstructured] = Indexer(Unstructured)
         self.indexer.add(obj("a"))
-        self._applying = DeltaApplier(self.indexer.table, Handles(Unstructured))
+        self._applying = DeltaApplier(self.indexer.table, HandleAdapter(Unstructured))
 
     def changes(self, *deltas: Delta[Unstructured]) -> list[str]:
         return self._tell(Deltas(deltas))

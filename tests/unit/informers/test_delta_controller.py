@@ -116,7 +116,7 @@ async def test_it_runs_once() -> None:
     controller = DeltaController(config(LoggedSource("a"), WatchEventApplier()))
     async with running(controller):
         await controller.has_synced
-        with pytest.raises(AlreadyStartedError, match="controller pods ran before"):
+        with pytest.raises(AlreadyStartedError, match="controller pods has already run"):
             await controller.run()
     with pytest.raises(AlreadyStartedError):
         await controller.run()

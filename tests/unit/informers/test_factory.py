@@ -141,9 +141,9 @@ def test_what_cannot_be_asked_is_refused(client: Client) -> None:
         factory.for_resource("pods")
     with pytest.raises(SelectorError):
         factory.for_resource(MAPS, labels="a b c")
-    with pytest.raises(ConfigError, match="name each of them"):
+    with pytest.raises(ConfigError, match="pass non-empty names"):
         factory.for_resource(MAPS, namespace=[])
-    with pytest.raises(ConfigError, match="name each of them"):
+    with pytest.raises(ConfigError, match="pass non-empty names"):
         DynamicSharedInformerFactory(client, namespace=["a", ""])
     with pytest.raises(InvalidNameError):
         DynamicSharedInformerFactory(client, by_kind={"pods": KindOptions()})

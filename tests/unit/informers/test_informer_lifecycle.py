@@ -430,7 +430,7 @@ async def test_settings_are_refused_once_it_was_started(is_running: bool) -> Non
         lambda: informer.set_watch_error_handler(None),
     ]
     for set_it in setters:
-        with pytest.raises(AlreadyStartedError, match="pods has been started"):
+        with pytest.raises(AlreadyStartedError, match="pods has already been started"):
             set_it()
     informer.stop()
     await informer.stopped

@@ -117,13 +117,13 @@ def test_invalid_options_are_named(client: Client) -> None:
         ({"page_size": 0}, "page_size must be at least 1, not 0"),
         ({"resync_period": -1}, "resync_period must be 0"),
         ({"transform": wait}, "transform"),
-        ({"transform": Unhashable()}, "transform= takes a hashable callable"),
+        ({"transform": Unhashable()}, "transform= must be hashable"),
     ):
         with pytest.raises(ConfigError, match=why):
             KindOptions(**options)
     with pytest.raises(ConfigError, match=r"by_kind\[v1/secrets\] takes kinform.KindOptions, not"):
         SharedInformerFactory(client, by_kind={Secret: 60.0})  # type: ignore[dict-item]
-    with pytest.raises(ConfigError, match="by_kind has options for v1/secrets twice"):
+    with pytest.raises(ConfigError, match="by_kind has two entries for v1/secrets"):
         SharedInformerFactory(client, by_kind={Secret: KindOptions(), "v1/secrets": KindOptions()})
     factory = SharedInformerFactory(client)
     with pytest.raises(ConfigError, match=r"options= takes kinform\.KindOptions"):

@@ -270,7 +270,7 @@ async def test_wait_for_a_version_of_a_removed_namespace_ends(client: Client) ->
         await informer.has_synced
         latch = informer.wait_for_rv("999999999", namespace="b")
         await informer.remove_namespace("b")
-        with pytest.raises(AlreadyStoppedError, match="does not cover namespace 'b', only a"):
+        with pytest.raises(AlreadyStoppedError, match="does not cover namespace 'b'; it covers a"):
             await latch
 
 
@@ -288,10 +288,10 @@ def test_invalid_changes_are_rejected_and_change_nothing(client: Client) -> None
     everything = SharedIndexInformer(ListWatch.for_resource(client, MAPS))
     with pytest.raises(ConfigError, match="all namespaces are covered already"):
         everything.add_namespace("a")
-    with pytest.raises(ConfigError, match="'a' is not in the scope, which has all namespaces tog"):
+    with pytest.raises(ConfigError, match="'a' is not in the scope; it covers all namespaces"):
         everything.remove_namespace("a")
     some = informer_of(client, "a", labels="app=web")
-    with pytest.raises(ConfigError, match="'x' is not in the scope, which has a"):
+    with pytest.raises(ConfigError, match="'x' is not in the scope; it covers a"):
         some.remove_namespace("x")
     with pytest.raises(ConfigError, match="covered with other selectors; change them with set_sel"):
         some.add_namespace("a", labels="app=db")

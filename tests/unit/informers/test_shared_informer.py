@@ -338,11 +338,11 @@ def test_sources_that_do_not_fit_together_are_refused() -> None:
         made.namespace = namespace
         return made
 
-    with pytest.raises(ConfigError, match="needs a source"):
+    with pytest.raises(ConfigError, match="requires a source"):
         SharedIndexInformer[Unstructured]([])
-    with pytest.raises(ConfigError, match="namespace of its own"):
+    with pytest.raises(ConfigError, match="different namespace"):
         SharedIndexInformer([source("a"), source("a")])
-    with pytest.raises(ConfigError, match="namespace of its own"):
+    with pytest.raises(ConfigError, match="different namespace"):
         SharedIndexInformer([source("a"), source(None)])
     with pytest.raises(ConfigError, match="resync_period"):
         SharedIndexInformer(source(None), resync_period=-1)

@@ -15,7 +15,7 @@ from kinform.informers import (
 )
 from kinform.informers._delta_applier import DeltaApplier
 from kinform.informers._store_metrics import StoreMetrics
-from kinform.informers.store._entries import Handles
+from kinform.informers.store._entries import HandleAdapter
 from kinform.metrics import NO_METRICS, NoMetrics
 from kinform.objects import Unstructured
 from tests.support.answers import pod
@@ -48,7 +48,7 @@ class Counted:
         self.metrics = Sizes()
         self.indexer: Indexer[Unstructured] = Indexer(Unstructured)
         self.counting = StoreMetrics("pods", self.indexer.table, self.metrics)
-        self._applying = DeltaApplier(self.indexer.table, Handles(Unstructured))
+        self._applying = DeltaApplier(self.indexer.table, HandleAdapter(Unstructured))
 
     def apply(self, kind: DeltasKind, *deltas: Delta[Unstructured], rv: str = "") -> None:
         made = Deltas.of(kind, list(deltas), resource_version=rv)
@@ -119,5 +119,5 @@ def test_queue_and_time_are_passed_on_and_the_end_is_told() -> None:
 
 def test_nothing_is_counted_for_nobody() -> None:
     indexer: Indexer[Unstructured] = Indexer(Unstructured)
-    assert not StoreMetrics("pods", indexer.table, NO_METRICS).is_wanted
-    assert StoreMetrics("pods", indexer.table, NoMetrics()).is_wanted
+    assert not StoreMetrics("pods", indexer.table, NO_METRICS).is_enabled
+    assert StoreMetrics("pods", indexer.table, NoMetrics()).is_enabled

@@ -215,9 +215,9 @@ def test_every_field_of_metadata_can_be_named_but_who_it_is() -> None:
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        (["uid"], "'uid' says who an object is"),
+        (["uid"], "'uid' identifies the object"),
         (["managedFields", "managed_fields"], "no field 'managed_fields'.*managedFields"),
-        ([], "needs a field"),
+        ([], "requires at least one field"),
     ],
 )
 def test_other_names_are_refused(fields: list[str], complaint: str) -> None:

@@ -127,7 +127,7 @@ async def test_it_runs_once() -> None:
     informer = Informer(LoggedSource().list_watch(), Recorder())
     async with running(informer):
         await informer.has_synced
-        with pytest.raises(AlreadyStartedError, match="ran before"):
+        with pytest.raises(AlreadyStartedError, match="has already run"):
             await informer.run()
 
 

@@ -141,7 +141,7 @@ async def test_a_namespace_can_be_waited_for_alone(kinform_api: ApiServer, clien
         kinform_api.create(config_map("b", "other"))
         await everywhere
         with pytest.raises(
-            CacheError, match="does not cover namespace 'third', only default, other"
+            CacheError, match="does not cover namespace 'third'; it covers default, other"
         ):
             maps.wait_for_rv(version, namespace="third")
 
@@ -163,7 +163,7 @@ async def test_a_source_without_versions_has_none() -> None:
 
 # -- an informer that has stopped ------------------------------------------------------------
 
-NEVER = "informer pods has stopped, and version 9 had not come; start it again"
+NEVER = "informer pods stopped before it reached version 9; start it again"
 
 
 async def test_nobody_waits_for_what_a_stopped_informer_will_never_hear_of() -> None:
@@ -237,7 +237,7 @@ def test_who_gave_up_waiting_is_forgotten() -> None:
 
     assert reference() is None
     part.resource_version = "6"
-    awaited.look()
+    awaited.check()
 
 
 def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
@@ -246,7 +246,7 @@ def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
     latches = {version: awaited.latch(version, None) for version in ("9", "10", "11")}
     for version, come in (("8", []), ("10", ["9", "10"]), ("100", ["9", "10", "11"])):
         part.resource_version = version
-        awaited.look()
+        awaited.check()
         assert [each for each, latch in latches.items() if latch] == come
 
 

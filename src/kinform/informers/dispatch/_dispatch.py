@@ -64,7 +64,7 @@ class Dispatcher(Generic[T]):
         self._lock = threading.Lock()
         # Replaced, never modified, so iteration needs no lock.
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._leaving: tuple[Subscription, ...] = ()
+        self._removed: tuple[Subscription, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
 
@@ -103,7 +103,7 @@ class Dispatcher(Generic[T]):
         outcomes = self._outcomes(options.name or callbacks.name)
         has_synced = Latch(f"{outcomes.name} has synced")
         projection = EventProjection(from_entry or self._from_entry, options.filter)
-        teller = HandlerInvoker(
+        invoker = HandlerInvoker(
             callbacks,
             projection=projection,
             outcomes=outcomes,
@@ -111,9 +111,9 @@ class Dispatcher(Generic[T]):
             measure=self._measure(outcomes.name, mailbox),
         )
         runner: Runner = (
-            TaskRunner(mailbox, teller.tell_async, name=outcomes.name)
+            TaskRunner(mailbox, invoker.invoke_async, name=outcomes.name)
             if callbacks.is_async
-            else ThreadRunner(mailbox, teller.tell, name=outcomes.name)
+            else ThreadRunner(mailbox, invoker.invoke, name=outcomes.name)
         )
         subscription = self._subscribe(options, mailbox, runner, outcomes, has_synced)
         self._admit(subscription, replay, synced=synced)
@@ -140,50 +140,50 @@ class Dispatcher(Generic[T]):
         return stream
 
     def deliver(self, changes: Sequence[Change]) -> bool:
-        """Put changes into all mailboxes. Unchanged updates go only to subscribers that want them.
+        """Put changes into all mailboxes. Unchanged updates go only where accepted.
 
         Returns whether a subscriber with the policy ``block`` is full; then await
-        ``wait_for_capacity``. Call ``rouse`` afterwards to run inline handlers.
+        ``wait_for_capacity``. Call ``run_inline_handlers`` afterwards to run inline handlers.
         """
-        is_crowded = False
+        is_full = False
         changed: Sequence[Change] | None = None
         for subscription in self._subscriptions:
             mailbox = subscription.mailbox
             if mailbox.is_closed:
                 subscription.remove()
                 continue
-            if subscription.wants_unchanged:
-                news = changes
+            if subscription.accepts_unchanged:
+                accepted = changes
             else:
                 if changed is None:
-                    changed = self._news(changes)
-                news = changed
-            if news:
-                mailbox.put(news)
+                    changed = self._without_unchanged(changes)
+                accepted = changed
+            if accepted:
+                mailbox.put(accepted)
                 if subscription.runner.run_inline is None:
-                    subscription.runner.nudge()
-            if subscription.holds_back and mailbox.wait_for_capacity() is not None:
-                is_crowded = True
+                    subscription.runner.notify()
+            if subscription.is_blocking and mailbox.wait_for_capacity() is not None:
+                is_full = True
         if self._metrics is not NO_METRICS:
             for subscription in self._subscriptions:
                 depth = subscription.mailbox.depth
                 self._metrics.handler_depth(self._name, subscription.name, depth)
-        return is_crowded
+        return is_full
 
-    def rouse(self) -> None:
+    def run_inline_handlers(self) -> None:
         """Run the handlers that process deliveries inline. Call this without holding a lock."""
         for subscription in self._subscriptions:
             if subscription.runner.run_inline is not None:
                 subscription.runner.run_inline()
 
     @property
-    def wants_unchanged(self) -> bool:
-        """Whether a subscriber wants unchanged updates."""
-        return any(each.wants_unchanged for each in self._present())
+    def accepts_unchanged(self) -> bool:
+        """Whether a subscriber accepts unchanged updates."""
+        return any(each.accepts_unchanged for each in self._current())
 
     def mark_synced(self) -> None:
         """Note that the first complete list has been delivered."""
-        for subscription in self._present():
+        for subscription in self._current():
             subscription.put_synced()
 
     def resync(self, changes_for: Callable[[], Sequence[Change]]) -> None:
@@ -191,7 +191,7 @@ class Dispatcher(Generic[T]):
         if self._loop is None:
             return
         now = self._loop.time()
-        due = [each for each in self._present() if each.is_due(now)]
+        due = [each for each in self._current() if each.is_due(now)]
         if not due:
             return
         changes = changes_for()
@@ -199,18 +199,18 @@ class Dispatcher(Generic[T]):
             subscription.resync(changes, now)
 
     def next_resync(self) -> float | None:
-        """Return the loop time of the next resync; ``None`` if no subscriber wants resyncs."""
-        times = (each.next_resync for each in self._present())
+        """Return the loop time of the next resync; ``None`` if no subscriber has resyncs."""
+        times = (each.next_resync for each in self._current())
         return min((time for time in times if time is not None), default=None)
 
     async def wait_for_capacity(self) -> None:
         """Wait until no mailbox with the policy ``block`` is full."""
         while True:
-            rooms = (each.mailbox.wait_for_capacity() for each in self._present())
-            full = next((room for room in rooms if room is not None), None)
-            if full is None:
+            latches = (each.mailbox.wait_for_capacity() for each in self._current())
+            has_capacity = next((latch for latch in latches if latch is not None), None)
+            if has_capacity is None:
                 return
-            await full
+            await has_capacity
 
     def prepare(self) -> None:
         """Announce a start: handlers added from now on belong to it."""
@@ -223,7 +223,7 @@ class Dispatcher(Generic[T]):
         with self._lock:
             self._loop = loop
             self._is_stopped = False
-        for subscription in self._present():
+        for subscription in self._current():
             subscription.start(loop)
 
     async def stop(self) -> None:
@@ -237,7 +237,7 @@ class Dispatcher(Generic[T]):
         with self._lock:
             self._loop = None
             self._is_stopped = True
-            subscriptions = self._subscriptions + self._leaving
+            subscriptions = self._subscriptions + self._removed
         running: dict[Subscription, Latch] = {}
         for subscription in subscriptions:
             ended = Latch(f"{subscription.name} has ended")
@@ -255,20 +255,21 @@ class Dispatcher(Generic[T]):
                 subscription.runner.join()
             else:
                 _log.warning(
-                    "handler %s does not return; it ends when its callback does", subscription.name
+                    "handler %s is still running after the stop; it ends when its callback returns",
+                    subscription.name,
                 )
 
-    def _news(self, changes: Sequence[Change]) -> Sequence[Change]:
+    def _without_unchanged(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Return all changes except updates to the same version."""
-        version, news = self._version, []
+        version, changed = self._version, []
         for change in changes:
             if change.type is _UPDATED and change.old is not None:
                 before = version(change.old)
                 # Without versions, an update cannot be recognised as unchanged.
                 if before and before == version(change.new):
                     continue
-            news.append(change)
-        return news
+            changed.append(change)
+        return changed
 
     def _measure(self, handler: str, mailbox: Mailbox) -> Callable[[float, bool], None] | None:
         if self._metrics is NO_METRICS:
@@ -302,7 +303,7 @@ class Dispatcher(Generic[T]):
             runner=runner,
             outcomes=outcomes,
             has_synced=has_synced,
-            on_removed=self._dismiss,
+            on_removed=self._remove,
             on_stopped=self._forget,
         )
 
@@ -322,21 +323,21 @@ class Dispatcher(Generic[T]):
             # The run is over: a stream ends, a handler waits for the next start.
             subscription.halt(lambda: None)
 
-    def _dismiss(self, subscription: Subscription) -> None:
+    def _remove(self, subscription: Subscription) -> None:
         self._metrics.handler_removed(self._name, subscription.name)
         with self._lock:
             self._subscriptions = tuple(
                 each for each in self._subscriptions if each is not subscription
             )
             # Its callback may still be running, so a stop waits for it too.
-            self._leaving += (subscription,)
+            self._removed += (subscription,)
 
     def _forget(self, subscription: Subscription) -> None:
         """Release a removed subscription after its last callback has returned."""
         with self._lock:
-            self._leaving = tuple(each for each in self._leaving if each is not subscription)
+            self._removed = tuple(each for each in self._removed if each is not subscription)
 
-    def _present(self) -> tuple[Subscription, ...]:
+    def _current(self) -> tuple[Subscription, ...]:
         """Return all subscriptions after removing those whose owner was garbage-collected."""
         subscriptions = self._subscriptions
         for subscription in subscriptions:

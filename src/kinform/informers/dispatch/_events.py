@@ -65,10 +65,10 @@ class Inbox(Runner):
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start nothing: the iterating task is the consumer."""
-        self.nudge()
+        self.notify()
 
-    def nudge(self) -> None:
-        self.look_for_synced()
+    def notify(self) -> None:
+        self.check_synced()
         self._launch()
 
     def halt(self, ended: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class Inbox(Runner):
         self._launch()
         ended()
 
-    def look_for_synced(self) -> None:
+    def check_synced(self) -> None:
         """Set ``has_synced`` if only the sync marker is left in the mailbox."""
         if self._mailbox.awaits_synced and self._mailbox.next_is_synced:
             self._has_synced.set()
@@ -85,7 +85,7 @@ class Inbox(Runner):
     async def wait(self) -> None:
         """Wait until the mailbox has an item or is closed."""
         if self._waiter is not None:
-            raise StateError("an event stream has one consumer; open another one for the second")
+            raise StateError("an event stream has one consumer; open another stream for the second")
         more = self._waiter = asyncio.get_running_loop().create_future()
         try:
             # Checked after the waiter is visible: items that arrive from now on wake it.
@@ -151,7 +151,7 @@ class EventStream(Generic[T]):
                 self.has_synced.set()
             elif item is not None:
                 event = self._event(item)
-                self._inbox.look_for_synced()
+                self._inbox.check_synced()
                 if event is not None:
                     return event
             elif mailbox.is_closed:

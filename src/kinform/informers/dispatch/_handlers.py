@@ -75,7 +75,7 @@ class SubscriptionOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True)
         _check_filter(self.filter)
         _check_resync_period(self.resync_period)
         if self.policy not in _POLICIES:
-            raise ConfigError(f"policy: {self.policy!r} is none of {', '.join(_POLICIES)}")
+            raise ConfigError(f"policy must be one of {', '.join(_POLICIES)}, not {self.policy!r}")
         _check_capacity(self.capacity)
 
 
@@ -110,10 +110,10 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
             name = _name_of(next(iter(given.values())))
             return _callbacks(given, name=self.name or name, takes_flag=False)
         if any(callback is not None for callback in keywords.values()):
-            raise ConfigError("handler: give a handler object, or on_add and its like, not both")
+            raise ConfigError("pass a handler object, or on_add, on_update and on_delete, not both")
         name = _name_of(self.handler)
         if inspect.isclass(self.handler):
-            raise ConfigError(f"handler: {name} is a class; pass an object of it")
+            raise ConfigError(f"handler: {name} is a class; pass an instance of it")
         methods = {event: getattr(self.handler, event, None) for event in keywords}
         return _callbacks(_given(methods, name), name=self.name or name, takes_flag=True)
 
@@ -131,19 +131,19 @@ class Callbacks(msgspec.Struct, Generic[T], frozen=True):
 def _callbacks(
     given: dict[str, Callable[..., object]], *, name: str, takes_flag: bool
 ) -> Callbacks[Any]:
-    colours = {event: is_async_callable(callback) for event, callback in given.items()}
-    if len(set(colours.values())) > 1:
-        told = ", ".join(
-            f"{event} is {'async def' if colour else 'def'}" for event, colour in colours.items()
+    is_async = {event: is_async_callable(callback) for event, callback in given.items()}
+    if len(set(is_async.values())) > 1:
+        kinds = ", ".join(
+            f"{event} is {'async def' if each else 'def'}" for event, each in is_async.items()
         )
         raise ConfigError(
-            f"{name}: {told}; a handler runs in a task or on a thread, so make all of them "
-            "def or all of them async def, or register two handlers"
+            f"{name}: {kinds}; a handler runs on a thread or in a task, so make all callbacks "
+            "def or all async def, or register two handlers"
         )
     on_add = given.get("on_add")
     return Callbacks(
         name=name,
-        is_async=next(iter(colours.values())),
+        is_async=next(iter(is_async.values())),
         on_add=on_add if takes_flag or on_add is None else _without_flag(on_add),
         on_update=given.get("on_update"),
         on_delete=given.get("on_delete"),
@@ -153,18 +153,18 @@ def _callbacks(
 def _given(callbacks: dict[str, Any], name: str) -> dict[str, Callable[..., object]]:
     given = {event: callback for event, callback in callbacks.items() if callback is not None}
     if not given:
-        raise ConfigError(f"{name} has none of {', '.join(callbacks)}: nothing would be told")
+        raise ConfigError(f"{name} has none of {', '.join(callbacks)}, so it would receive nothing")
     for event, callback in given.items():
         if not callable(callback):
-            raise ConfigError(f"{event}: {callback!r} cannot be called")
+            raise ConfigError(f"{event} must be a function, not {callback!r}")
     return given
 
 
 def _without_flag(on_add: Callable[[T], object]) -> Callable[[T, bool], object]:
-    def on_add_of_a_keyword(obj: T, _is_in_initial_list: bool) -> object:
+    def on_add_without_flag(obj: T, _is_in_initial_list: bool) -> object:
         return on_add(obj)
 
-    return on_add_of_a_keyword
+    return on_add_without_flag
 
 
 def _name_of(thing: object) -> str:
@@ -178,20 +178,22 @@ def _check_filter(filter: object) -> None:
         return
     if not callable(filter):
         raise ConfigError(
-            f"filter: {filter!r} is no callable and no LabelSelector; "
-            "LabelSelector.parse reads one from text"
+            f"filter must be a function or a LabelSelector, not {filter!r}; create a selector "
+            "with LabelSelector.parse(...)"
         )
     if is_async_callable(filter):
-        raise ConfigError(f"filter: {_name_of(filter)} is async def; a filter must be a plain def")
+        raise ConfigError(f"filter must not be async: make {_name_of(filter)} a plain def")
 
 
 def _check_capacity(capacity: object) -> None:
     if not isinstance(capacity, int) or capacity < 1:
-        raise ConfigError(f"capacity: must be a whole number from 1, not {capacity!r}")
+        raise ConfigError(f"capacity must be an integer of at least 1, not {capacity!r}")
 
 
 def _check_resync_period(period: object) -> None:
     if period is None:
         return
     if not isinstance(period, int | float) or not math.isfinite(period) or period < 0:
-        raise ConfigError(f"resync_period: must be seconds from 0, not {period!r}")
+        raise ConfigError(
+            f"resync_period must be a number of seconds of at least 0, not {period!r}"
+        )

@@ -77,11 +77,11 @@ class Outcomes:
         try:
             self._on_error(HandlerFailure(self.name, change.key, change.type, error))
         except Exception:
-            _log.exception("the error callback failed on a failure of handler %s", self.name)
+            _log.exception("on_handler_error failed for handler %s", self.name)
 
 
 class HandlerInvoker(Generic[T]):
-    """Calls the handler for each change: ``tell`` from a thread, ``tell_async`` from a task.
+    """Calls the handler for each change: ``invoke`` on a thread, ``invoke_async`` in a task.
 
     Args:
         measure: Called with the duration of each call in seconds and whether it succeeded.
@@ -102,7 +102,7 @@ class HandlerInvoker(Generic[T]):
         self._has_synced = has_synced
         self._measure = measure
 
-    def tell(self, item: Item) -> None:
+    def invoke(self, item: Item) -> None:
         """Deliver one item. Never raises: a handler's SystemExit must not end its consumer."""
         if item is SYNCED:
             self._has_synced.set()
@@ -114,7 +114,7 @@ class HandlerInvoker(Generic[T]):
             if result is not None and inspect.iscoroutine(result):
                 result.close()
                 raise ConfigError(
-                    f"{self._outcomes.name} is def and returned a coroutine, which nobody awaits; "
+                    f"{self._outcomes.name} is def but returned a coroutine, which is not awaited; "
                     "make it async def"
                 )
         except BaseException as error:
@@ -128,9 +128,11 @@ class HandlerInvoker(Generic[T]):
             self._outcomes.fail(change, error)
         except BaseException:
             # Only exit exceptions get here; in a handler's thread they must not end the program.
-            _log.exception("the error callback of %s tried to exit", self._outcomes.name)
+            _log.exception(
+                "on_handler_error raised an exit exception for handler %s", self._outcomes.name
+            )
 
-    async def tell_async(self, item: Item) -> None:
+    async def invoke_async(self, item: Item) -> None:
         """Deliver one item. Raises only the cancellation of the task, or exit exceptions."""
         if item is SYNCED:
             self._has_synced.set()

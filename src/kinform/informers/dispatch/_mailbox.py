@@ -179,42 +179,42 @@ class UnboundedMailbox(Mailbox):
 
 
 class BlockingMailbox(UnboundedMailbox):
-    """Keeps all changes in order and tells the producer when to wait."""
+    """Keeps all changes in order; the producer waits while it is full."""
 
     def __init__(self, capacity: int) -> None:
         super().__init__()
         self._capacity = capacity
-        self._room: Latch | None = None
+        self._has_capacity: Latch | None = None
         # Reentrant, because the garbage collector may close a mailbox at any point.
-        self._gate = threading.RLock()
+        self._latch_lock = threading.RLock()
 
     def take(self) -> Item | None:
         item = super().take()
-        if self._room is not None and self.depth < self._capacity:
-            self._open()
+        if self._has_capacity is not None and self.depth < self._capacity:
+            self._set_capacity_latch()
         return item
 
     def clear(self) -> None:
         super().clear()
-        self._open()
+        self._set_capacity_latch()
 
     def wait_for_capacity(self) -> Latch | None:
         if self.is_closed or self.depth < self._capacity:
             return None
-        with self._gate:
-            room = self._room
-            if room is None:
-                room = self._room = Latch("room in a mailbox")
+        with self._latch_lock:
+            has_capacity = self._has_capacity
+            if has_capacity is None:
+                has_capacity = self._has_capacity = Latch("a mailbox has capacity")
         # Check again now that the consumer can see the latch: an earlier take did not set it.
         if self.depth < self._capacity:
-            self._open()
-        return room
+            self._set_capacity_latch()
+        return has_capacity
 
-    def _open(self) -> None:
-        with self._gate:
-            room, self._room = self._room, None
-        if room is not None:
-            room.set()
+    def _set_capacity_latch(self) -> None:
+        with self._latch_lock:
+            has_capacity, self._has_capacity = self._has_capacity, None
+        if has_capacity is not None:
+            has_capacity.set()
 
 
 Slot = Change | tuple[Change, Change]
@@ -318,8 +318,8 @@ def _merge(first: Change, later: Change) -> Slot | None:
             return None
         # ``old`` remains the last delivered state: a filter decides by it whether to deliver.
         return Change(ChangeType.DELETED, first.key, later.source, first.old, later.new, first.at)
-    told_why = first.type is ChangeType.ADDED or later.source is ChangeSource.RESYNC
-    source = first.source if told_why else later.source
+    keeps_source = first.type is ChangeType.ADDED or later.source is ChangeSource.RESYNC
+    source = first.source if keeps_source else later.source
     return Change(first.type, first.key, source, first.old, later.new, first.at)
 
 

@@ -61,11 +61,11 @@ class EventProjection(Generic[T]):
         last = change.old if change.new is None else change.new
         gone = None if last is None else self._from_entry(last)
         # A delete must follow a delivered add, so filter by the delivered state, not by the last.
-        told = change.new if change.old is None else change.old
+        delivered = change.new if change.old is None else change.old
         if (
             self._passes is not None
-            and told is not None
-            and not self._passes(self._from_entry(told))
+            and delivered is not None
+            and not self._passes(self._from_entry(delivered))
         ):
             return None
         return HandlerEvent(ChangeType.DELETED, gone, final_state_unknown=change.new is None)

@@ -59,8 +59,8 @@ class Subscription:
         on_stopped: Callable[[Subscription], None],
     ) -> None:
         self.name = outcomes.name
-        self.wants_unchanged = options.unchanged_updates
-        self.holds_back = options.policy == "block"
+        self.accepts_unchanged = options.unchanged_updates
+        self.is_blocking = options.policy == "block"
         self.resync_period = _resync_period(options.resync_period, self.name)
         self.next_resync: float | None = None
         self.mailbox = mailbox
@@ -89,13 +89,13 @@ class Subscription:
 
     def put(self, changes: Sequence[Change]) -> None:
         self.mailbox.put(changes)
-        self.runner.nudge()
+        self.runner.notify()
 
     def put_synced(self) -> None:
         """Put the sync marker, unless it is pending or was processed."""
         if not self.has_synced and not self.mailbox.awaits_synced:
             self.mailbox.put_synced()
-            self.runner.nudge()
+            self.runner.notify()
 
     def is_due(self, now: float) -> bool:
         return self.next_resync is not None and self.next_resync <= now
@@ -194,7 +194,7 @@ def _resync_period(period: float | None, name: str) -> float:
         return 0.0
     if period < _SHORTEST_RESYNC:
         _log.warning(
-            "handler %s: a resync period of %s s is too short, %s s it is",
+            "handler %s: a resync period of %s s is too short; using %s s",
             name,
             period,
             _SHORTEST_RESYNC,

@@ -17,8 +17,8 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from kinform._runtime import wake
-from kinform.informers.dispatch._begun import Begun
 from kinform.informers.dispatch._mailbox import Item, Mailbox
+from kinform.informers.dispatch._started_coroutine import StartedCoroutine
 from kinform.informers.dispatch._task_switch import TaskSwitch, task_switch_for
 
 _log = logging.getLogger("kinform.dispatch")
@@ -42,7 +42,7 @@ class Runner(ABC):
     """Starts a consumer when there are items to deliver. Thread-safe.
 
     Attributes:
-        run_inline: Like ``nudge``, but delivers directly if possible; call it on the loop's
+        run_inline: Like ``notify``, but delivers directly if possible; call it on the loop's
             thread without holding a lock. ``None`` if the runner cannot deliver inline.
     """
 
@@ -57,18 +57,18 @@ class Runner(ABC):
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Allow consumption from now on."""
-        self._adopt(loop)
+        self._set_loop(loop)
         with self._lock:
             self._is_allowed = True
-        self.nudge()
+        self.notify()
 
-    def nudge(self) -> None:
+    def notify(self) -> None:
         """Note that items were put into the mailbox. Call it after the put, so none is missed."""
         with self._lock:
             if not self._is_allowed:
                 return
             if self._is_active:
-                self._rouse()
+                self._wake()
                 return
             if not self._mailbox:
                 return
@@ -81,7 +81,7 @@ class Runner(ABC):
             self._is_allowed = False
             if self._is_active:
                 self._ended.append(ended)
-                self._rouse()
+                self._wake()
                 return
         ended()
 
@@ -94,11 +94,11 @@ class Runner(ABC):
     def _end(self) -> None:
         """Note that the consumer has ended."""
         with self._lock:
-            ended = self._resign()
+            ended = self._release()
         for callback in ended:
             callback()
 
-    def _resign(self) -> list[Callable[[], None]]:
+    def _release(self) -> list[Callable[[], None]]:
         """Permit another consumer and return the callbacks to call. Requires the lock."""
         self._is_active = False
         ended, self._ended = self._ended, []
@@ -108,10 +108,10 @@ class Runner(ABC):
     def _launch(self) -> None:
         """Start a consumer, which must call ``_end`` in any case."""
 
-    def _adopt(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: B027 - optional: for tasks
+    def _set_loop(self, loop: asyncio.AbstractEventLoop) -> None:  # noqa: B027 - optional: for tasks
         """Remember the informer's loop, for runners that need one."""
 
-    def _rouse(self) -> None:  # noqa: B027 - optional
+    def _wake(self) -> None:  # noqa: B027 - optional
         """Wake a waiting consumer. Requires the lock."""
 
 
@@ -130,7 +130,7 @@ class ThreadRunner(Runner):
         self._invoke = invoke
         self._name = name
         self._linger = linger
-        self._sleeps = False
+        self._is_waiting = False
         self._more = threading.Condition(self._lock)
         self._last: threading.Thread | None = None
 
@@ -145,8 +145,8 @@ class ThreadRunner(Runner):
         try:
             thread.start()
         except RuntimeError:
-            # Too many threads, or the interpreter is exiting. The items stay pending until a nudge.
-            _log.exception("no thread for handler %s", self._name)
+            # Too many threads, or the interpreter is exiting. Items stay pending until notify().
+            _log.exception("cannot start a thread for handler %s", self._name)
             self._last = None
             self._end()
 
@@ -162,18 +162,18 @@ class ThreadRunner(Runner):
         """Wait for items; return false if this thread must end, as decided under the lock."""
         with self._more:
             if self._is_allowed and not self._mailbox:
-                self._sleeps = True
+                self._is_waiting = True
                 self._more.wait(self._linger)
-                self._sleeps = False
+                self._is_waiting = False
             if self._is_allowed and self._mailbox:
                 return True
-            ended = self._resign()
+            ended = self._release()
         for callback in ended:
             callback()
         return False
 
-    def _rouse(self) -> None:
-        if self._sleeps:
+    def _wake(self) -> None:
+        if self._is_waiting:
             self._more.notify()
 
 
@@ -201,7 +201,7 @@ class TaskRunner(Runner):
         self._switch: TaskSwitch | None = None
         self._more: asyncio.Future[None] | None = None
         self._is_inline = False
-        self._begun: Begun | None = None
+        self._suspended: StartedCoroutine | None = None
         self._was_interrupted = False
 
     def cancel(self) -> None:
@@ -209,7 +209,7 @@ class TaskRunner(Runner):
             self._was_interrupted = True
             self._task.cancel()
 
-    def _adopt(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _set_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
     def _launch(self) -> None:
@@ -251,19 +251,19 @@ class TaskRunner(Runner):
                     return
                 if self._mailbox:
                     continue
-                # A nudge after the check of the mailbox finds this future.
+                # A notify after the check of the mailbox finds this future.
                 more = self._more = self._loop.create_future()
             try:
                 await more
             except asyncio.CancelledError:
-                if self._begun is None:
+                if self._suspended is None:
                     raise
-                self._begun.cancel()
+                self._suspended.cancel()
             finally:
                 self._more = None
-            if self._begun is not None:
-                begun, self._begun = self._begun, None
-                await begun
+            if self._suspended is not None:
+                suspended, self._suspended = self._suspended, None
+                await suspended
 
     def run_inline(self) -> None:
         if self._is_inline:
@@ -280,7 +280,7 @@ class TaskRunner(Runner):
             or asyncio.current_task() is not None
         ):
             if self._mailbox:
-                self.nudge()
+                self.notify()
             return
         switch.enter(loop, task)
         self._is_inline = True
@@ -289,7 +289,7 @@ class TaskRunner(Runner):
         finally:
             self._is_inline = False
             switch.leave(loop, task)
-        if (self._begun is not None or self._mailbox) and not more.done():
+        if (self._suspended is not None or self._mailbox) and not more.done():
             more.set_result(None)
 
     def _deliver_inline(self) -> None:
@@ -299,18 +299,18 @@ class TaskRunner(Runner):
         while self._is_allowed and (item := take()) is not None:
             call = invoke(item)
             try:
-                self._begun = Begun(call, call.send(None))
+                self._suspended = StartedCoroutine(call, call.send(None))
                 return
             except StopIteration:
                 pass
             except BaseException as error:  # cancellation or an exit exception
-                self._begun = Begun.failed(error)
+                self._suspended = StartedCoroutine.failed(error)
                 return
             items += 1
             if items >= _TURN_ITEMS or time.monotonic() - since > _TURN_SECONDS:
                 return
 
-    def _rouse(self) -> None:
+    def _wake(self) -> None:
         more = self._more  # read once: the task may stop waiting at any time
         if more is not None:
             wake(more)
@@ -324,4 +324,4 @@ class TaskRunner(Runner):
             task.exception()  # an exit exception, which the loop raises itself
         if interrupted or not task.cancelled():
             # For items put after the last check. A task cancelled from outside means the loop ends.
-            self.nudge()
+            self.notify()

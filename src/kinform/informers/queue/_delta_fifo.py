@@ -1,4 +1,4 @@
-"""The delta queue: takes events, lists and bookmarks, and hands out deltas in the same order.
+"""The delta queue: takes events, lists and bookmarks, and returns deltas in the same order.
 
 Any thread may add, and adding never blocks; a producer that can wait awaits ``wait_for_capacity``
 first. There is one consumer, on one event loop.
@@ -57,7 +57,7 @@ class DeltaFIFO(Generic[T]):
     Args:
         key_func: Returns the key of an object; defaults to ``namespace/name``.
         known_objects: The objects the consumer has. By default, the queue remembers the objects
-            it has handed out.
+            it has returned.
         capacity: The number of entries at which ``wait_for_capacity`` starts to wait.
         name: The name used in errors.
 
@@ -134,7 +134,7 @@ class DeltaFIFO(Generic[T]):
             self._replace(objects, resource_version)
 
     def resync(self) -> None:
-        """Add a resync, which hands out all objects that are known when it is taken."""
+        """Add a resync, which returns all objects that are known when it is taken."""
         with self._lock:
             self._append(_Resync())
 
@@ -159,11 +159,11 @@ class DeltaFIFO(Generic[T]):
         Raises:
             QueueClosedError: The queue is closed.
         """
-        await self._until_fewer_than(self.capacity)
+        await self._wait_until_fewer_than(self.capacity)
 
     async def wait_until_empty(self) -> None:
         """Wait until the queue is empty. Raises QueueClosedError."""
-        await self._until_fewer_than(1)
+        await self._wait_until_fewer_than(1)
 
     def close(self) -> None:
         """Reject further entries. Queued ones can still be popped. Idempotent and thread-safe."""
@@ -236,11 +236,11 @@ class DeltaFIFO(Generic[T]):
             raise
         except Exception as error:  # user code
             raise KeyFuncError(
-                f"{self._called()}: the key function failed on a {type(obj).__name__}: {error!r}"
+                f"{self._label()}: the key function failed on a {type(obj).__name__}: {error!r}"
             ) from error
         if not key:
             raise KeyFuncError(
-                f"{self._called()}: the key function returned no key for a {type(obj).__name__}"
+                f"{self._label()}: the key function returned no key for a {type(obj).__name__}"
             )
         return key
 
@@ -290,24 +290,24 @@ class DeltaFIFO(Generic[T]):
             batch[entry.key] = entries.popleft()
         deltas = Deltas(batch.values())
         if self._remembered is not None or self._producers:
-            self._handing_out(deltas)
+            self._taken(deltas)
         return deltas
 
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
             mark = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
-            return self._handing_out(mark)
+            return self._taken(mark)
         if isinstance(entry, _Resume):
             mark = Deltas[T].of(DeltasKind.RESUME, (), resource_version=entry.resource_version)
-            return self._handing_out(mark)
+            return self._taken(mark)
         if isinstance(entry, _Resync):
-            return self._handing_out(Deltas.of(DeltasKind.RESYNC, self._everything_known()))
+            return self._taken(Deltas.of(DeltasKind.RESYNC, self._resync_deltas()))
         replace: _Replace[T] = entry
         listed = replace.objects
-        deltas = self._known_but_not(listed)
+        deltas = self._missing_from(listed)
         deltas += [Delta(DeltaType.REPLACED, obj, key) for key, obj in listed.items()]
-        return self._handing_out(
+        return self._taken(
             Deltas.of(
                 DeltasKind.REPLACE,
                 deltas,
@@ -316,11 +316,11 @@ class DeltaFIFO(Generic[T]):
             )
         )
 
-    def _everything_known(self) -> list[Delta[T]]:
+    def _resync_deltas(self) -> list[Delta[T]]:
         known = ((key, self._known.get_by_key(key)) for key in self._known.list_keys())
         return [Delta(DeltaType.SYNC, obj, key) for key, obj in known if obj is not None]
 
-    def _known_but_not(self, listed: Collection[str]) -> list[Delta[T]]:
+    def _missing_from(self, listed: Collection[str]) -> list[Delta[T]]:
         """Return deletions for known objects missing from a list: their events were missed."""
         gone = [
             DeletedObject(key, self._known.get_by_key(key), final_state_unknown=True)
@@ -329,7 +329,7 @@ class DeltaFIFO(Generic[T]):
         ]
         return [Delta(DeltaType.DELETED, tombstone, tombstone.key) for tombstone in gone]
 
-    def _handing_out(self, deltas: Deltas[T]) -> Deltas[T]:
+    def _taken(self, deltas: Deltas[T]) -> Deltas[T]:
         if self._remembered is not None:
             self._remembered.note(deltas)
         if self._producers and len(self._entries) < self.capacity:
@@ -349,7 +349,7 @@ class DeltaFIFO(Generic[T]):
         finally:
             self._consumer = None
 
-    async def _until_fewer_than(self, entries: int) -> None:
+    async def _wait_until_fewer_than(self, entries: int) -> None:
         while self._closed or len(self._entries) >= entries:
             woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             with self._lock:
@@ -381,9 +381,9 @@ class DeltaFIFO(Generic[T]):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise QueueClosedError(f"{self._called()} is closed")
+            raise QueueClosedError(f"{self._label()} is closed")
 
-    def _called(self) -> str:
+    def _label(self) -> str:
         return f"queue {self.name!r}" if self.name else "the queue"
 
 

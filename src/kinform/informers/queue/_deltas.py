@@ -40,13 +40,13 @@ class Delta(msgspec.Struct, Generic[T], frozen=True, gc=False):
 
 
 class DeltasKind(StrEnum):
-    """The reason why deltas are handed out together."""
+    """The reason why deltas are returned together."""
 
     CHANGES = "CHANGES"  # events in order, at most one per key
     REPLACE = "REPLACE"  # a list: deletions first, then all objects
     RESYNC = "RESYNC"  # all known objects again
     RESUME = "RESUME"  # no deltas; the known objects are a complete state as of a resource version
-    BOOKMARK = "BOOKMARK"  # no deltas; everything up to a resource version was handed out
+    BOOKMARK = "BOOKMARK"  # no deltas; everything up to a resource version was returned
 
 
 class Deltas(list[Delta[T]]):

@@ -21,7 +21,7 @@ class KnownObjects(Protocol[T_co]):
 
 
 class RememberedObjects(Generic[T]):
-    """The last state of all objects handed out, for consumers without a store."""
+    """The last state of all objects returned by the queue, for consumers without a store."""
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}

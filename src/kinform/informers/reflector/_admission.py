@@ -105,7 +105,7 @@ class Admission(Generic[T]):
         try:
             admitted = self._transformed(record)
         except TransformError as error:
-            self._put_away(error, record.head.resource_version)
+            self._quarantine_object(error, record.head.resource_version)
             return None
         self.quarantine.release(record.head.key)
         return admitted
@@ -121,7 +121,7 @@ class Admission(Generic[T]):
 
     def refuse(self, error: DecodeError, payload: bytes) -> str:
         """Quarantine bytes that cannot be decoded, and return the key of the object."""
-        return self._put_away(error, payload=payload)
+        return self._quarantine_object(error, payload=payload)
 
     def last_good(self, key: str) -> Record | None:
         """Return the stored record of an object whose newest version is quarantined."""
@@ -146,9 +146,9 @@ class Admission(Generic[T]):
         return None
 
     def _step(self, transform: Transform[T]) -> Callable[[Record], Record]:
-        asked: object = transform
-        if isinstance(asked, RecordTransform):
-            return asked.transform_record
+        given: object = transform
+        if isinstance(given, RecordTransform):
+            return given.transform_record
         return lambda record: self._edited(record, transform)
 
     def _transformed(self, record: Record) -> Record:
@@ -184,7 +184,7 @@ class Admission(Generic[T]):
             return result.record
         return Record.read(result.to_bytes(), JSON, default_gvk=record.gvk)
 
-    def _put_away(
+    def _quarantine_object(
         self,
         error: DecodeError | TransformError,
         resource_version: str = "",

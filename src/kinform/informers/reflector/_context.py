@@ -105,7 +105,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
     # -- complete states -----------------------------------------------------------------------
 
     def resume(self) -> None:
-        """Tell the target that the objects it already has are a complete state.
+        """Notify the target that the objects it already has are a complete state.
 
         Raises:
             CacheError: The target failed.
@@ -118,7 +118,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
         except Exception as error:  # the target may be user code
             raise CacheError(f"{self.name}: the store failed: {error}") from error
         self.state.resumed()
-        logger.debug("%s: resumed at %s without a list", self.name, version)
+        logger.debug("%s: resumed at version %s without a list", self.name, version)
 
     def replace(
         self,
@@ -138,7 +138,7 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
         try:
             self.target.replace(objects, version)
         except Exception as error:  # the store may be user code
-            raise CacheError(f"{self.name}: the store refused the list: {error}") from error
+            raise CacheError(f"{self.name}: the store rejected the list: {error}") from error
         self.admission.list_finished(builder.unreadable, namespace=self.source.namespace)
         state = self.state
         if state.synced:
@@ -148,4 +148,10 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
         state.listed(version, mode)
         self.recovery.synced(version)
         self.metrics.list_finished(self.name, state.clock() - started, len(objects))
-        logger.debug("%s: %d objects by %s at %s", self.name, len(objects), mode.value, version)
+        logger.debug(
+            "%s: received %d objects by %s at version %s",
+            self.name,
+            len(objects),
+            mode.value,
+            version,
+        )

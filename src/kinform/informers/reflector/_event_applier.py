@@ -19,7 +19,7 @@ from kinform.objects import Handle, Record
 T = TypeVar("T", bound=Handle)
 
 # A watch from these versions starts with the existing objects, not after a known state.
-FROM_ANYWHERE = ("", "0")
+UNVERSIONED = ("", "0")
 
 # A global is one lookup, an enum member two; these are used for every event.
 _ADDED, _BOOKMARK = EventType.ADDED, EventType.BOOKMARK
@@ -52,7 +52,7 @@ class WatchEventApplier(Generic[T]):
         Events before a failing one are applied, because they are not sent again.
         """
         state, admission = self._state, self._admission
-        state.received(watch.heard_at)
+        state.received(watch.received_at)
         before = state.resource_version
         try:
             for frame in batch:
@@ -67,7 +67,7 @@ class WatchEventApplier(Generic[T]):
                         state.event_at = state.contact_at
                         self._take_object(frame.type, record, watch)
                 watch.events += 1
-                if watch.opened_from in FROM_ANYWHERE:
+                if watch.opened_from in UNVERSIONED:
                     if frame.type is _ADDED:
                         # Existing objects are not ordered by version.
                         continue
@@ -86,7 +86,7 @@ class WatchEventApplier(Generic[T]):
     def _is_expected(self, record: Record) -> bool:
         is_expected = self._admission.is_expected(record)
         if not is_expected:
-            self._come_to(record.head.resource_version)
+            self._reached(record.head.resource_version)
         return is_expected
 
     def _take_object(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
@@ -101,7 +101,7 @@ class WatchEventApplier(Generic[T]):
         if obj is None:
             if kind is EventType.DELETED:
                 self._delete_by_key(key)
-            self._come_to(record.head.resource_version)
+            self._reached(record.head.resource_version)
         elif kind is EventType.DELETED:
             self._deltas.append(Delta(DeltaType.DELETED, DeletedObject(key, obj), key))
         else:
@@ -120,11 +120,11 @@ class WatchEventApplier(Generic[T]):
             raise CacheError(f"{self._name}: the store failed: {error}") from error
 
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
-        watch.heard_bookmark()
+        watch.received_bookmark()
         self._state.received_bookmark()
-        self._come_to(version)
+        self._reached(version)
 
-    def _come_to(self, version: str) -> None:
+    def _reached(self, version: str) -> None:
         """Pass the version to the store if no delta contains it, so that waiters are released."""
         if version:
             self._flush()
@@ -140,7 +140,7 @@ class WatchEventApplier(Generic[T]):
         if frame.type is EventType.DELETED and error.key:
             self._delete_by_key(key)
         self._state.errors[error_kind(error)] += 1
-        self._come_to(error.resource_version)
+        self._reached(error.resource_version)
         return error.resource_version
 
     def _delete_by_key(self, key: str) -> None:
@@ -153,7 +153,7 @@ class WatchEventApplier(Generic[T]):
 
     def _check_replay(self, record: Record, watch: OpenWatch) -> None:
         """Raise if an added object is not newer than the version the watch was opened from."""
-        if watch.opened_from in FROM_ANYWHERE:
+        if watch.opened_from in UNVERSIONED:
             return
         order = compare_resource_versions(record.head.resource_version, watch.opened_from)
         if order is None:

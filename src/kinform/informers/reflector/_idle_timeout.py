@@ -39,7 +39,7 @@ class IdleTimeout:
         if self._timer is not None and self._timer.when() > deadline:
             self.stop()
         if self._timer is None:
-            self._timer = self._loop.call_at(deadline, self._look)
+            self._timer = self._loop.call_at(deadline, self._check)
         return self
 
     def stop(self) -> None:
@@ -67,13 +67,13 @@ class IdleTimeout:
         if task.uncancel() <= self._requests and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         if self._task is None:
             return  # nothing is waiting; the next set() starts a timer
         deadline = self._deadline()
         if self._loop.time() < deadline:
-            self._timer = self._loop.call_at(deadline, self._look)
+            self._timer = self._loop.call_at(deadline, self._check)
             return
         self.is_late = True
         self._task.cancel()

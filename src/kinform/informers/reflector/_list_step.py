@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from kinform.api import ListOptions
 from kinform.errors import DecodeError
 from kinform.informers.reflector._context import ReflectorContext
-from kinform.informers.reflector._event_applier import FROM_ANYWHERE
+from kinform.informers.reflector._event_applier import UNVERSIONED
 from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._paged_list import PAGE_SIZE, PagedList, PagesExpiredError
 from kinform.informers.reflector._phases import ListPhase, PhaseState, PollPhase, WatchPhase
@@ -31,7 +31,7 @@ class ListStep(Generic[T]):
         pages = await self._fetch_all(phase, self._options(version))
         phase.pages = None
         if version == "0" and pages.pages > 1 and not pages.was_cut:
-            # Pages came despite the cache, or there is no cache, so later lists can page too.
+            # The server pages despite its cache, or has no cache, so later lists can page too.
             self._server_pages = True
         context.replace(
             pages.builder,
@@ -45,7 +45,7 @@ class ListStep(Generic[T]):
 
     def _options(self, version: str) -> ListOptions:
         options = ListOptions(resource_version=version, limit=self._limit(version))
-        if version not in FROM_ANYWHERE and options.limit:
+        if version not in UNVERSIONED and options.limit:
             # With a limit, a bare version would mean "exactly" instead of "at least".
             return options.replace(resource_version_match="NotOlderThan")
         return options
@@ -53,7 +53,7 @@ class ListStep(Generic[T]):
     def _limit(self, version: str) -> int | None:
         if self._context.options.page_size:
             return self._context.options.page_size
-        if version in FROM_ANYWHERE or self._server_pages:
+        if version in UNVERSIONED or self._server_pages:
             return PAGE_SIZE
         # The server serves a concrete version from its cache only without a limit.
         return None
@@ -79,10 +79,10 @@ class ListStep(Generic[T]):
     async def _fetch(self, phase: ListPhase, pages: PagedList[T]) -> PagedList[T]:
         contact = self._context.contact
 
-        def page_came() -> None:
+        def page_received() -> None:
             phase.progressed = True
             contact.answered()
 
         await contact.admit()
-        await pages.fetch(self._context.source, on_page=page_came)
+        await pages.fetch(self._context.source, on_page=page_received)
         return pages

@@ -25,7 +25,7 @@ class OpenWatch:
         opened_from: The version after which its changes start.
         events: The number of events received, including bookmarks.
         progressed: Whether an event was received, or a bookmark with a new version.
-        heard_at: The loop time at which data was last received.
+        received_at: The loop time at which data was last received.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class OpenWatch:
         self._what = what
         self._stream: WatchStream | None = None
         self._consumer: BatchConsumer | None = None
-        self._left_over: list[Frame] = []
+        self._unread: list[Frame] = []
         self._lifetime = lifetime
         self._ends_at = math.inf
-        self.heard_at = 0.0
+        self.received_at = 0.0
         self._longest_silence: float | None = None
         self._silence_limit = silence_limit
         self._reachability = reachability
@@ -70,9 +70,9 @@ class OpenWatch:
             if not patience.expired():
                 raise  # a TimeoutError of the source itself
             raise WatchSilenceError(
-                f"{self._what}: the server did not answer the request for a watch in time"
+                f"{self._what}: the server did not respond to the watch request in time"
             ) from error
-        self._opened_at = self._watching_since = self.heard_at = self._loop.time()
+        self._opened_at = self._watching_since = self.received_at = self._loop.time()
         self._ends_at = self._opened_at + self._lifetime
         self._silence_limit.watch_opened()
         self._reachability.add_stream(self)
@@ -92,7 +92,7 @@ class OpenWatch:
         """Seconds since the stream became a watch, after its initial list."""
         return self._loop.time() - self._watching_since
 
-    def heard_bookmark(self) -> None:
+    def received_bookmark(self) -> None:
         """Record a bookmark; the server's bookmark interval is learned from these."""
         now = self._loop.time()
         if self._bookmark_at is not None:
@@ -112,15 +112,15 @@ class OpenWatch:
             WatchSilenceError: Nothing was received for ``longest_silence`` seconds (by default, for
                 longer than this server is ever silent), or the server did not end it on time.
         """
-        self.heard_at = self._loop.time()
-        if self._left_over:
-            batch, self._left_over = self._left_over, []
+        self.received_at = self._loop.time()
+        if self._unread:
+            batch, self._unread = self._unread, []
             if consumer(batch) is Demand.STOP:
                 return ReadOutcome.STOPPED
         assert self._stream is not None
         self._longest_silence = longest_silence
         self._consumer = consumer
-        if self._deadline() <= self.heard_at:
+        if self._deadline() <= self.received_at:
             raise self._silence()
         try:
             with self._idle_timeout.set():
@@ -137,14 +137,14 @@ class OpenWatch:
             raise self._silence()  # a source that is always ready never lets the timer run
         if self._longest_silence is None:
             self._learn(now)
-        self.heard_at = now
+        self.received_at = now
         assert self._consumer is not None
         return self._consumer(batch)
 
     def _learn(self, now: float) -> None:
         """Learn the usual time between events from a received batch."""
         limit = self._silence_limit
-        if limit.received(now - self.heard_at, now - self._opened_at):
+        if limit.received(now - self.received_at, now - self._opened_at):
             # The cause of a dead connection may have affected other connections too.
             self._reachability.doubt_streams(silent_since=now - MEANINGFUL_SILENCE)
         self._is_doubted = False
@@ -160,16 +160,16 @@ class OpenWatch:
                 self._silence_limit.exceeded()
         else:
             why = "the server did not end the watch in time"
-        return WatchSilenceError(f"{self._what}: {why}; closing it")
+        return WatchSilenceError(f"{self._what}: closing the watch, because {why}")
 
     def _deadline(self) -> float:
         """Return the loop time by which data must be received."""
         if self._is_doubted:
-            return self.heard_at
+            return self.received_at
         silence = self._longest_silence
         if silence is None:
             silence = self._silence_limit.seconds
-        return self._ends_at if silence is None else min(self._ends_at, self.heard_at + silence)
+        return self._ends_at if silence is None else min(self._ends_at, self.received_at + silence)
 
     def doubt(self) -> None:
         """Treat this connection as dead, because another one to the same server was."""
@@ -177,9 +177,9 @@ class OpenWatch:
             self._is_doubted = True
             self._idle_timeout.set()
 
-    def give_back(self, frames: list[Frame]) -> None:
+    def unread(self, frames: list[Frame]) -> None:
         """Return frames to the stream, for the next read."""
-        self._left_over = frames
+        self._unread = frames
 
     async def close(self) -> None:
         self._reachability.remove_stream(self)

@@ -38,8 +38,8 @@ _RESUME_JITTER = 0.02
 # A second list within this many seconds counts as too soon.
 _JUST_LISTED = 1.0
 # A persistent refusal is logged as a warning at first, then at intervals.
-_LOUD_FROM = 3
-_LOUD_EVERY = 10
+_WARN_FROM = 3
+_WARN_EVERY = 10
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,9 +163,9 @@ class Recovery:
             return self._resume_delay()
         if verdict.pause is Pause.RECONNECT:
             return self._reachability.stretch(self._unreachable.next())
-        asked = error.retry_after if isinstance(error, ApiError) else None
+        retry_after = error.retry_after if isinstance(error, ApiError) else None
         return self._refused.next(
-            patience=verdict.patience, at_least=min(asked or 0.0, _LONGEST_RETRY_AFTER)
+            patience=verdict.patience, at_least=min(retry_after or 0.0, _LONGEST_RETRY_AFTER)
         )
 
     def _resume_delay(self) -> float:
@@ -175,7 +175,7 @@ class Recovery:
         attempts = self._state.attempts
         ordinary = isinstance(error, ExpiredError | WatchSilenceError)
         refused = isinstance(error, ApiError) and error.code in (401, 403, 404, 405)
-        lasting = not ordinary and attempts % _LOUD_EVERY == _LOUD_FROM
+        lasting = not ordinary and attempts % _WARN_EVERY == _WARN_FROM
         logger.log(
             logging.WARNING if lasting or (refused and attempts == 1) else logging.DEBUG,
             "%s: %s failed (attempt %d, at version %s): %s; %s",
@@ -203,4 +203,4 @@ class Recovery:
         try:
             self.on_error(failure)
         except Exception:  # user code
-            logger.exception("%s: the watch error handler failed", self._name)
+            logger.exception("%s: on_watch_error failed", self._name)

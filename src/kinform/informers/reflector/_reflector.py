@@ -56,15 +56,15 @@ class Reflector(Generic[T]):
     NEW          first, with ``resume_from``                  WATCHING from that version
     NEW          otherwise                                    STREAMING, or LISTING if the source
                                                               cannot stream or is known not to
-    STREAMING    the end bookmark came                        WATCHING, on the same stream
+    STREAMING    end bookmark received                        WATCHING, on the same stream
     STREAMING    not supported; silent; closed early twice    LISTING, remembered for an hour
-    STREAMING    cut after objects came                       STREAMING; LISTING after 2
+    STREAMING    cut after objects were received              STREAMING; LISTING after 2
     STREAMING    403 (listing may be allowed)                 LISTING
-    STREAMING    410 or version too large                     STREAMING, asking for the newest
+    STREAMING    410 or version too large                     STREAMING the newest
     STREAMING    401, 404, 429, 503                           WAITING, STREAMING
     STREAMING    anything else                                WAITING, STREAMING; LISTING after 3
-    LISTING      all pages came                               WATCHING (or POLLING after a 405)
-    LISTING      410 or version too large                     LISTING, asking for the newest
+    LISTING      all pages received                           WATCHING (or POLLING after a 405)
+    LISTING      410 or version too large                     LISTING the newest
     LISTING      a continue token expired                     LISTING, in one request
     LISTING      cut                                          LISTING the rest, in smaller pages
     LISTING      anything else                                WAITING, NEW
@@ -132,8 +132,8 @@ class Reflector(Generic[T]):
         given: object = source
         if not isinstance(given, Source):
             raise ConfigError(
-                f"a reflector reads a ListWatch, not a {type(given).__name__}; "
-                "ListWatch.for_resource(client, ...) and ListWatch(list, watch) make one"
+                f"a reflector takes a ListWatch, not a {type(given).__name__}; create one with "
+                "ListWatch.for_resource(client, ...) or ListWatch(list, watch)"
             )
         if resume_from and resource_version:
             raise ConfigError("pass resume_from or resource_version, not both")

@@ -27,7 +27,7 @@ class SilenceLimit:
         self._events = 0
         self._events_here = 0
         # The previous longest gap, to restore if the connection turns out to have been dead.
-        self._gap_before_alarm: float | None = None
+        self._gap_before_timeout: float | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -46,7 +46,7 @@ class SilenceLimit:
 
     def watch_opened(self) -> None:
         """Note a new connection, which halves the weight of earlier observations."""
-        if self._gap_before_alarm is None and self._events_here >= _ENOUGH_EVENTS:
+        if self._gap_before_timeout is None and self._events_here >= _ENOUGH_EVENTS:
             self._longest_gap /= 2
         self._events_here = 0
 
@@ -57,11 +57,11 @@ class SilenceLimit:
             Whether this proves that the previous connection was dead.
         """
         was_dead = False
-        if self._gap_before_alarm is not None:
+        if self._gap_before_timeout is not None:
             was_dead = open_for <= _MISSED_WITHIN
             if was_dead:
-                self._longest_gap = self._gap_before_alarm
-            self._gap_before_alarm = None
+                self._longest_gap = self._gap_before_timeout
+            self._gap_before_timeout = None
         if gap > self._longest_gap:
             self._longest_gap = gap
         self._events += 1
@@ -77,5 +77,5 @@ class SilenceLimit:
         """Note that the limit was exceeded; the silence counts as normal until proven otherwise."""
         limit = self.seconds or 0.0
         self._bookmark_doubt *= 2
-        self._gap_before_alarm = self._longest_gap
+        self._gap_before_timeout = self._longest_gap
         self._longest_gap = max(self._longest_gap, limit)

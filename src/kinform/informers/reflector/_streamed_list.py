@@ -60,7 +60,7 @@ class StreamedList(Generic[T]):
         state.contact_at = state.clock()
         used, self._version = self.builder.take_events(batch)
         watch.events += used
-        watch.give_back(batch[used:])
+        watch.unread(batch[used:])
         if self.builder.is_late and self._deadline == math.inf:
             # Changes arrive already, so all objects were received and only the bookmark is due.
             self._deadline = state.clock() + _NEXT_SILENCE

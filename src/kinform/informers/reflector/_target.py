@@ -185,7 +185,7 @@ def target_for(store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T]) -> Refl
     for method in _METHODS:
         if not callable(getattr(cast(Any, store), method, None)):
             raise ConfigError(
-                "a reflector fills a Store, a DeltaFIFO, a ReflectorTarget, or an object with the "
+                "a reflector takes a Store, a DeltaFIFO, a ReflectorTarget, or an object with the "
                 f"methods of a store; a {type(store).__name__} has no {method}()"
             )
     return PlainStoreTarget(store)

@@ -37,17 +37,17 @@ async def read_page(answer: object, form: type[T], *, what: str) -> ObjectList[T
     if isinstance(answer, Iterable) and not isinstance(answer, str | bytes):
         records, undecodable = await _read_items(answer, None)
         return ObjectList(form, records, undecodable=undecodable)
-    raise DecodeError(f"{what}: it returned a {type(answer).__name__}; accepted are {_ACCEPTED}")
+    raise DecodeError(f"{what} must return {_ACCEPTED}, not {type(answer).__name__}")
 
 
 async def _read_document(document: Mapping[str, Any], form: type[T], what: str) -> ObjectList[T]:
     if "items" not in document:
-        raise DecodeError(f"{what}: it returned a dict without items; accepted are {_ACCEPTED}")
+        raise DecodeError(f"{what} returned a dict without items; it must return {_ACCEPTED}")
     items, metadata = document["items"] or (), document.get("metadata") or {}
     if not isinstance(items, Collection) or not isinstance(metadata, Mapping):
         raise DecodeError(
-            f"{what}: it returned a dict whose items are a {type(items).__name__} and whose "
-            f"metadata is a {type(metadata).__name__}; a list has a list and a dict there"
+            f"{what} returned a dict in which items is of type {type(items).__name__} and metadata "
+            f"of type {type(metadata).__name__}; they must be a list and a dict"
         )
     records, undecodable = await _read_items(items, _item_gvk(document))
     remaining = metadata.get("remainingItemCount")
@@ -111,7 +111,7 @@ def payload_of(item: object) -> bytes:
     if isinstance(item, Record):
         return item.payload
     if not isinstance(item, Mapping):
-        raise DecodeError(f"a {type(item).__name__}, where an object or a dict is expected")
+        raise DecodeError(f"expected an object or a dict, not {type(item).__name__}")
     try:
         if isinstance(item, Handle):
             return item.to_bytes()

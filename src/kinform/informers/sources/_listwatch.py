@@ -1,4 +1,4 @@
-"""ListWatch: a source made of two callables, sync or async, or of a client and a resource."""
+"""ListWatch: a source from two callables, sync or async, or of a client and a resource."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class ListWatch(Source[T]):
 
 
 class ClientSource(ListWatch[T]):
-    """A ListWatch that asks a client directly, without callables in between."""
+    """A ListWatch that calls a client directly, without callables in between."""
 
     def __init__(
         self,

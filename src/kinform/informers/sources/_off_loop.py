@@ -60,7 +60,7 @@ def _failing(done: asyncio.Future[T], error: BaseException) -> Callable[[], None
     # An exception that would end the loop or an iteration must only fail this call.
     failure = error
     if not isinstance(error, Exception) or isinstance(error, StopIteration):
-        failure = RuntimeError(f"it raised {error!r}")
+        failure = RuntimeError(f"raised {error!r}")
         failure.__cause__ = error
     return lambda: None if done.done() else done.set_exception(failure)
 
@@ -118,7 +118,7 @@ class IteratorPump(Generic[T]):
             self._thread.join()  # returns at once
         except TimeoutError:
             logger.warning(
-                "%s: its thread still waits for the next item; give the iterator a close() "
+                "%s: the thread is still waiting for the next item; the iterator needs a close() "
                 "that ends the wait, or the watch a timeout",
                 self._name,
             )
@@ -131,7 +131,7 @@ class IteratorPump(Generic[T]):
         except Exception as error:
             self._error = error
         except BaseException as error:
-            self._error = RuntimeError(f"it raised {error!r}")
+            self._error = RuntimeError(f"raised {error!r}")
         finally:
             with self._changed:
                 self._exhausted = True
@@ -175,4 +175,4 @@ def _close(iterable: object, name: str) -> None:
     try:
         iterable.close()
     except Exception as error:  # foreign code whose result is no longer needed
-        logger.debug("%s: closing it failed: %s", name, error)
+        logger.debug("%s: closing the iterator failed: %s", name, error)

@@ -128,8 +128,8 @@ class Source(ABC, Generic[T]):
             SelectorError: A selector is invalid.
         """
         raise ConfigError(
-            f"{self!r} is made from callables, so its scope cannot change; use a source made "
-            "with ListWatch.for_resource"
+            f"the scope of {self!r} cannot change, because it consists of callables; create the "
+            "source with ListWatch.for_resource"
         )
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class Batches:
 
     async def __aenter__(self) -> Self:
         if self._stream is not None:
-            raise StateError("this watch was opened before; call watch() of the source again")
+            raise StateError("this watch was already opened; call source.watch(...) again")
         self._stream = await self._source.open_watch(self._options)
         return self
 
@@ -194,7 +194,7 @@ class Batches:
     async def read_into(self, consumer: BatchConsumer) -> ReadOutcome:
         """Like ``WatchStream.read_into``."""
         if self._stream is None:
-            raise StateError("this watch is not open; write `async with source.watch(...)`")
+            raise StateError("this watch is not open; use `async with source.watch(...)`")
         return await self._stream.read_into(consumer)
 
     def __aiter__(self) -> Self:

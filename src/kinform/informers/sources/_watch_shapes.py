@@ -31,7 +31,7 @@ from kinform.informers.sources._source import WatchStream
 from kinform.objects import JSON
 
 _ACCEPTED_STREAMS = (
-    "a Watch, an iterator, an async iterator, or an async context manager that gives one"
+    "a Watch, an iterator, an async iterator, or an async context manager that returns one"
 )
 _ACCEPTED_EVENTS = (
     "a WatchEvent, a Frame, a dict with type and object, a pair of both, or a list of these"
@@ -74,9 +74,7 @@ async def _iterate(source: object, stack: AsyncExitStack, what: str) -> _Iterate
         if isinstance(items, _AsyncCloseable):
             stack.push_async_callback(items.aclose)
         return _IteratedBatches(await stack.enter_async_context(aclosing(_framed(items, what))))
-    raise WatchError(
-        f"{what}: it returned a {type(source).__name__}; accepted are {_ACCEPTED_STREAMS}"
-    )
+    raise WatchError(f"{what} must return {_ACCEPTED_STREAMS}, not {type(source).__name__}")
 
 
 class _IteratedBatches:
@@ -126,16 +124,14 @@ def _frames_of(item: object) -> list[Frame]:
         return [_frame(item["type"], raw if isinstance(raw, Mapping) else item["object"])]
     if isinstance(item, tuple) and len(item) == 2:
         return [_frame(*item)]
-    unknown = DecodeError(
-        f"a {type(item).__name__}, where an event is expected; accepted are {_ACCEPTED_EVENTS}"
-    )
+    unknown = DecodeError(f"an event must be {_ACCEPTED_EVENTS}, not {type(item).__name__}")
     return [Frame(EventType.ERROR, error=unknown)]
 
 
 def _frame(type: object, obj: object) -> Frame:
     kind = EventType.__members__.get(str(type))
     if kind is None:
-        unknown = DecodeError(f"an event of the unknown type {str(type)[:60]!r}")
+        unknown = DecodeError(f"unknown event type {str(type)[:60]!r}")
         return Frame(EventType.ERROR, error=unknown)
     if kind is EventType.ERROR:
         return _refusal(obj)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from kinform.informers.store._entries import AsIs, Entry, EntryAdapter, Handles, KeyFunc
+from kinform.informers.store._entries import (
+    Entry,
+    EntryAdapter,
+    HandleAdapter,
+    KeyFunc,
+    PlainAdapter,
+)
 from kinform.informers.store._expiring import ExpiringStore
 from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
@@ -29,11 +35,10 @@ from kinform.informers.store._undelta import UndeltaStore
 
 __all__ = [
     "NAMESPACE_INDEX",
-    "AsIs",
     "Entry",
     "EntryAdapter",
     "ExpiringStore",
-    "Handles",
+    "HandleAdapter",
     "HeadIndex",
     "IndexFunc",
     "Indexer",
@@ -41,6 +46,7 @@ __all__ = [
     "KeyFunc",
     "LabelIndex",
     "MutationCache",
+    "PlainAdapter",
     "Snapshot",
     "Store",
     "StoreWrite",

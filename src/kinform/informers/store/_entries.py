@@ -19,7 +19,7 @@ KeyFunc = Callable[[T], str]
 """Returns the key of an object; any exception it raises becomes a ``KeyFuncError``."""
 
 Entry = Any
-"""The stored value of one object. Only the ``EntryAdapter`` that made it knows its type."""
+"""The stored value of one object. Only the ``EntryAdapter`` that created it knows its type."""
 
 
 class EntryAdapter(Protocol[T]):
@@ -68,7 +68,7 @@ class EntryAdapter(Protocol[T]):
         ...
 
 
-class Handles(EntryAdapter[H]):
+class HandleAdapter(EntryAdapter[H]):
     """Stores Kubernetes objects as records; each reader receives its own handle.
 
     Args:
@@ -122,7 +122,7 @@ class Handles(EntryAdapter[H]):
         return lambda record: func(over(record))
 
 
-class AsIs(EntryAdapter[T]):
+class PlainAdapter(EntryAdapter[T]):
     """Stores arbitrary Python objects unchanged; readers share them.
 
     ``resource_version`` and ``uid`` of an object are used if it has them.
@@ -188,15 +188,15 @@ def choose_adapter(
         raise CacheError("a store takes exactly one of form, key_func and adapter")
     if key_func is not None:
         check_callable("key_func", key_func)
-        return AsIs(key_func)
+        return PlainAdapter(key_func)
     given: object = form
     if given is not None and not (isinstance(given, type) and issubclass(given, Handle)):
         called = given.__name__ if isinstance(given, type) else f"a {type(given).__name__}"
         raise ConfigError(
-            f"a store holds handles, such as Unstructured, and {called} is not a handle class; "
-            "for other objects, pass a key_func"
+            f"{called} is not a handle class such as Unstructured; pass a key_func to store other "
+            "objects"
         )
-    return Handles(cast("type[Handle]", form)) if adapter is None else adapter
+    return HandleAdapter(cast("type[Handle]", form)) if adapter is None else adapter
 
 
 def version_of(obj: object) -> str:

@@ -80,8 +80,8 @@ class Index:
             if not self._has_warned:
                 self._has_warned = True
                 _logger.warning(
-                    "index function %r raised %s on %s, which is left out of the index; "
-                    "index_errors has this error and any others",
+                    "index function %r raised %s on %s, which is omitted from the index; "
+                    "see index_errors for this and further errors",
                     self.name,
                     type(error).__name__,
                     key,
@@ -107,7 +107,7 @@ class Index:
         old = self._values.get(key)
         self._values[key] = values
         if old is not None and old != values:
-            self._leave(buckets, key, _without(old, values))
+            self._remove_from_buckets(buckets, key, _without(old, values))
         for value in (values,) if type(values) is str else values:
             bucket = buckets.get(value)
             if bucket is None:
@@ -118,9 +118,9 @@ class Index:
     def remove(self, key: str) -> None:
         self.errors.pop(key, None)
         values = self._values.pop(key, ())
-        self._leave(self.buckets, key, (values,) if type(values) is str else values)
+        self._remove_from_buckets(self.buckets, key, (values,) if type(values) is str else values)
 
-    def turn(
+    def swap(
         self, removed: Iterable[str], put: Mapping[str, Entry], readings: Iterable[Reading]
     ) -> None:
         """Apply many changes to a copy of the buckets, then make it the new ``buckets``.
@@ -163,7 +163,7 @@ class Index:
         return reading
 
     @staticmethod
-    def _leave(buckets: Buckets, key: str, values: Iterable[str]) -> None:
+    def _remove_from_buckets(buckets: Buckets, key: str, values: Iterable[str]) -> None:
         for value in values:
             bucket = buckets[value]
             del bucket[key]

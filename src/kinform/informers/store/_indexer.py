@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from kinform._checks import check_callable
 from kinform.errors import CacheError, ConfigError
-from kinform.informers.store._entries import EntryAdapter, Handles, KeyFunc
+from kinform.informers.store._entries import EntryAdapter, HandleAdapter, KeyFunc
 from kinform.informers.store._index import Index
 from kinform.informers.store._index_functions import Indexers, IndexFunc
 from kinform.informers.store._store import Store
@@ -119,10 +119,10 @@ class Indexer(Store[T]):
         """
         if self.records is None:
             raise CacheError(
-                "only a store of Kubernetes objects has views; this one stores other objects"
+                "only a store of Kubernetes objects has views, and this one stores other objects"
             )
         view: Indexer[H] = Indexer.__new__(Indexer)
-        view._adapter = Handles(form)
+        view._adapter = HandleAdapter(form)
         view._table = self._table
         return view
 
@@ -135,5 +135,5 @@ def _check(indexers: object) -> None:
         )
     for name, function in indexers.items():
         if not isinstance(name, str):
-            raise ConfigError(f"the name of an index is a string, not {name!r}")
+            raise ConfigError(f"the name of an index must be a string, not {name!r}")
         check_callable(f"index {name!r}", function)

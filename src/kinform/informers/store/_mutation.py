@@ -75,7 +75,7 @@ class MutationCache(Generic[T]):
             CacheError: The underlying store is not an ``Indexer``.
         """
         if not isinstance(self._store, Indexer):
-            raise CacheError("by_index requires an Indexer, and this cache is over a Store")
+            raise CacheError("by_index requires a cache over an Indexer, not over a Store")
         table = self._store.table
         # A copy is atomic with respect to other threads, iteration is not.
         stored = table.buckets(name).get(value, {}).copy()
@@ -116,7 +116,7 @@ class MutationCache(Generic[T]):
         """
         key, entry = self._adapter.key(obj), self._adapter.to_entry(obj)
         with self._lock:
-            if self._is_buried(key, entry):
+            if self._is_deleted(key, entry):
                 return
             earlier = self._written.get(key)
             if earlier is None or not self._is_newer(earlier, entry):
@@ -129,7 +129,7 @@ class MutationCache(Generic[T]):
             written = self._written.get(key)
             if written is not None and not self._is_newer(written, entry):
                 self._written.pop(key)
-            if not self._is_buried(key, entry):
+            if not self._is_deleted(key, entry):
                 self._deleted.pop(key)
 
     def on_delete(self, deleted: DeletedObject[T] | T) -> None:
@@ -146,14 +146,14 @@ class MutationCache(Generic[T]):
             uid, version = self._adapter.uid(entry), self._adapter.version(entry)
             self._deleted.put(key, _Tombstone(uid, version))
             written = self._written.get(key)
-            if written is not None and self._is_buried(key, written):
+            if written is not None and self._is_deleted(key, written):
                 self._written.pop(key)
 
     def _is_newer(self, entry: Entry, other: Entry) -> bool:
         versions = self._adapter.version(entry), self._adapter.version(other)
         return (compare_resource_versions(*versions) or 0) > 0
 
-    def _is_buried(self, key: str, entry: Entry) -> bool:
+    def _is_deleted(self, key: str, entry: Entry) -> bool:
         """Whether this is the object last deleted under this key, or an older one."""
         tombstone = self._deleted.get(key)
         if tombstone is None:

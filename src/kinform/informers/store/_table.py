@@ -56,7 +56,7 @@ class Table:
         self._lock = threading.Lock()
         self._state = _State({}, {}, "")
         # All indices that writers update: the visible ones, and those still being built.
-        self._tended: tuple[Index, ...] = ()
+        self._maintained: tuple[Index, ...] = ()
 
     # -- reading: without the lock, unless several values must be consistent -----------------
 
@@ -116,12 +116,12 @@ class Table:
     def put(self, key: str, entry: Entry) -> Entry | None:
         """Add or replace an entry and return the previous one."""
         while True:
-            tended = self._tended
+            maintained = self._maintained
             readings: list[Reading] = []
-            for index in tended:  # a comprehension would cost one more call per event
+            for index in maintained:  # a comprehension would cost one more call per event
                 readings.append(index.read(key, entry))
             with self._lock:
-                if tended is not self._tended:
+                if maintained is not self._maintained:
                     continue  # an index was added in the meantime and has not read this entry
                 return self._put(key, entry, readings)
 
@@ -133,15 +133,15 @@ class Table:
     def write(self, writes: Sequence[TableWrite]) -> None:
         """Apply changes in order. Readers that take the lock see all of them or none."""
         while True:
-            tended = self._tended
+            maintained = self._maintained
             readings = [
-                [index.read(write.key, write.entry) for index in tended]
+                [index.read(write.key, write.entry) for index in maintained]
                 if write.entry is not None
                 else []
                 for write in writes
             ]
             with self._lock:
-                if tended is not self._tended:
+                if maintained is not self._maintained:
                     continue
                 for write, read in zip(writes, readings, strict=True):
                     if write.entry is None:
@@ -163,10 +163,10 @@ class Table:
         if items and self._adapter.is_frozen:
             put = {key: entry for key, entry in put.items() if items.get(key) is not entry}
         while True:
-            tended = self._tended
-            readings = [index.read_all(put) for index in tended]
+            maintained = self._maintained
+            readings = [index.read_all(put) for index in maintained]
             with self._lock:
-                if tended is not self._tended:
+                if maintained is not self._maintained:
                     continue
                 self._swap(removed, put, readings, resource_version)
                 return
@@ -181,7 +181,7 @@ class Table:
         state = self._state
         old = state.items.get(key)
         state.items[key] = entry
-        for index, reading in zip(self._tended, readings, strict=True):
+        for index, reading in zip(self._maintained, readings, strict=True):
             index.put(key, entry, reading)
         if version := self._version(entry):
             state.resource_version = version
@@ -190,7 +190,7 @@ class Table:
     def _remove(self, key: str, resource_version: str) -> Entry | None:
         state = self._state
         old = state.items.pop(key, None)
-        for index in self._tended:
+        for index in self._maintained:
             index.remove(key)
         if resource_version:
             state.resource_version = resource_version
@@ -213,10 +213,10 @@ class Table:
             for key in removed:
                 items.pop(key, None)
             items.update(put)
-        for index, read in zip(self._tended, readings, strict=True):
-            index.turn(removed, put, read)
+        for index, read in zip(self._maintained, readings, strict=True):
+            index.swap(removed, put, read)
         buckets = {
-            index.name: index.buckets for index in self._tended if index.name in state.buckets
+            index.name: index.buckets for index in self._maintained if index.name in state.buckets
         }
         self._state = _State(items, buckets, resource_version or state.resource_version)
 
@@ -226,7 +226,7 @@ class Table:
     def indices(self) -> Mapping[str, Index]:
         """All visible indices by name."""
         visible = self._state.buckets
-        return {index.name: index for index in self._tended if index.name in visible}
+        return {index.name: index for index in self._maintained if index.name in visible}
 
     @property
     def index_errors(self) -> dict[tuple[str, str], Exception]:
@@ -234,7 +234,7 @@ class Table:
         with self._lock:
             return {
                 (index.name, key): error
-                for index in self._tended
+                for index in self._maintained
                 for key, error in index.errors.items()
             }
 
@@ -248,19 +248,21 @@ class Table:
             CacheError: A name is taken. No index is added.
         """
         with self._lock:
-            taken = {index.name for index in self._tended}
+            taken = {index.name for index in self._maintained}
             for index in indices:
                 if index.name in taken:
                     raise CacheError(
                         f"an index named {index.name!r} exists already; choose another name"
                     )
-            self._tended += tuple(indices)
+            self._maintained += tuple(indices)
             known = self._state.items.copy()
         try:
             readings = [index.read_all(known) for index in indices]
         except BaseException:
             with self._lock:
-                self._tended = tuple(index for index in self._tended if index not in indices)
+                self._maintained = tuple(
+                    index for index in self._maintained if index not in indices
+                )
             raise
         with self._lock:
             items = self._state.items
@@ -272,8 +274,8 @@ class Table:
             self._state.buckets = self._state.buckets | added
 
     def _unknown(self, name: str) -> str:
-        known = ", ".join(sorted(map(repr, self._state.buckets))) or "none yet"
-        return f"no index {name!r}; known: {known}. Add it with add_indexers"
+        known = ", ".join(sorted(map(repr, self._state.buckets))) or "none"
+        return f"there is no index {name!r} (known: {known}); add it with add_indexers"
 
     # -- memory ------------------------------------------------------------------------------
 

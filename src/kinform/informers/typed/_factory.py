@@ -81,12 +81,12 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
                 built,
                 SharedIndexInformer,
                 receiver="informer_for",
-                expected="what builds a kinform.SharedIndexInformer",
+                expected="a function that returns a kinform.SharedIndexInformer",
             )
             form: type[Handle] = built.form  # may differ from the annotation
             if issubclass(form, TypedObject) and form is not model:
                 raise ConfigError(
-                    f"the informer that was built is of {form.__name__}, not of {model.__name__}"
+                    f"build returned an informer for {form.__name__}, not for {model.__name__}"
                 )
             return built
 
@@ -116,8 +116,8 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         if model is None:
             raise NoMatchError(
                 f"there is no model for {resource}{suggest_resource(resource, known_resources())} "
-                "A kind without one is seen with form=Unstructured; `kinform generate` makes "
-                "models of CRDs"
+                "Pass form=Unstructured to read it without a model; `kinform generate` writes "
+                "models for CRDs"
             )
         return model
 

@@ -101,10 +101,10 @@ def namespaces_of(model: type[TypedObject], namespace: Namespaces) -> tuple[str 
     given: object = model  # callers may be untyped
     if not (isinstance(given, type) and issubclass(given, TypedObject)):
         raise InvalidNameError(
-            f"{given!r} is no class of kinform.models; of a resource without one, an informer is "
-            "made with SharedIndexInformer(ListWatch.for_resource(client, resource))"
+            f"{given!r} is not a model class; for a resource without one, use "
+            "SharedIndexInformer(ListWatch.for_resource(client, resource))"
         )
     named = as_namespaces(namespace)
     if named and model.resource is not None and not model.resource.namespaced:
-        raise NoMatchError(f"{model.resource.gvr} is not in namespaces; leave the namespace out")
+        raise NoMatchError(f"{model.resource.gvr} is cluster-scoped; omit the namespace")
     return named or (None,)

@@ -109,7 +109,7 @@ def test_a_name_is_given_or_that_of_the_handler() -> None:
         ({"handler": Plain(), "on_add": plain}, "not both"),
         ({"handler": Mixed()}, "Mixed: on_add is def, on_update is async def, on_delete is def"),
         ({"on_add": plain, "on_delete": coroutine}, "on_add is def, on_delete is async def"),
-        ({"on_add": "print"}, "on_add: 'print' cannot be called"),
+        ({"on_add": "print"}, "on_add must be a function, not 'print'"),
     ],
     ids=str,
 )
@@ -121,15 +121,15 @@ def test_what_cannot_be_a_handler_is_refused(given: dict[str, Any], complaint: s
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"policy": "drop"}, "policy: 'drop' is none of unbounded, block, coalesce"),
-        ({"capacity": 0}, "capacity: .* not 0"),
-        ({"capacity": 1.5}, "capacity: .* not 1.5"),
-        ({"resync_period": -1.0}, "resync_period: .* not -1.0"),
-        ({"resync_period": float("nan")}, "resync_period: .* not nan"),
-        ({"resync_period": float("inf")}, "resync_period: .* not inf"),
-        ({"resync_period": "30s"}, "resync_period: .* not '30s'"),
-        ({"filter": "app=web"}, r"filter: 'app=web' .* LabelSelector\.parse"),
-        ({"filter": coroutine}, "filter: coroutine is async def"),
+        ({"policy": "drop"}, "policy must be one of unbounded, block, coalesce, not 'drop'"),
+        ({"capacity": 0}, "capacity must be .* not 0"),
+        ({"capacity": 1.5}, "capacity must be .* not 1.5"),
+        ({"resync_period": -1.0}, "resync_period must be .* not -1.0"),
+        ({"resync_period": float("nan")}, "resync_period must be .* not nan"),
+        ({"resync_period": float("inf")}, "resync_period must be .* not inf"),
+        ({"resync_period": "30s"}, "resync_period must be .* not '30s'"),
+        ({"filter": "app=web"}, r"filter must be .*, not 'app=web'; .* LabelSelector\.parse"),
+        ({"filter": coroutine}, "filter must not be async: make coroutine a plain def"),
     ],
     ids=str,
 )

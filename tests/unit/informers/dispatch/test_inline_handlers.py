@@ -41,7 +41,7 @@ class Scene:
         tell, self._tell = self._tell, _nothing
         self.runner.start(asyncio.get_running_loop())
         self.mailbox.put_synced()
-        self.runner.nudge()
+        self.runner.notify()
         await wait_until(lambda: self.told == [SYNCED])
         await asyncio.sleep(0)
         self.told.clear()
@@ -358,7 +358,7 @@ async def test_threads_may_nudge_meanwhile() -> None:
     def hammer() -> None:
         for _ in range(rounds):
             scene.mailbox.put([A])
-            scene.runner.nudge()
+            scene.runner.notify()
 
     threads = [threading.Thread(target=hammer) for _ in range(2)]
     for thread in threads:

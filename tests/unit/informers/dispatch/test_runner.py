@@ -33,7 +33,7 @@ async def test_no_item_is_overlooked_when_threads_retire_all_the_time(linger: fl
         for round in range(1500):
             for _ in range(1 + round % 3):
                 mailbox.put([CHANGE])
-                runner.nudge()
+                runner.notify()
             for _ in range(1 + round % 3):
                 assert told.acquire(timeout=10), f"an item was overlooked in round {round}"
 
@@ -54,7 +54,7 @@ async def test_a_thread_retires_when_it_was_idle_and_another_one_follows() -> No
     async def tell_and_retire() -> None:
         told = len(threads)
         mailbox.put([CHANGE])
-        runner.nudge()
+        runner.notify()
         await wait_until(lambda: len(threads) > told)
         await asyncio.to_thread(threads[-1].join, 10)
         assert not threads[-1].is_alive()
@@ -85,7 +85,7 @@ async def test_calls_of_one_runner_never_overlap_whoever_nudges() -> None:
     def push() -> None:
         for _ in range(1000):
             mailbox.put([CHANGE])
-            runner.nudge()
+            runner.notify()
 
     await asyncio.gather(*(asyncio.to_thread(push) for _ in range(4)))
     await asyncio.to_thread(lambda: [count.acquire(timeout=10) for _ in range(4000)])
@@ -106,7 +106,7 @@ async def test_a_task_is_woken_from_any_thread() -> None:
     def hammer() -> None:
         for _ in range(1000):
             mailbox.put([CHANGE])
-            runner.nudge()
+            runner.notify()
             assert told.acquire(timeout=10)
 
     await asyncio.to_thread(hammer)
@@ -122,7 +122,7 @@ async def test_a_runner_that_was_halted_before_its_task_began_ends_without_a_cal
     runner = TaskRunner(mailbox, tell, name="task")
     runner.start(asyncio.get_running_loop())
     mailbox.put([CHANGE])
-    runner.nudge()
+    runner.notify()
     ended = Latch()
     runner.halt(ended.set)
     assert not ended
@@ -145,7 +145,7 @@ async def test_what_came_while_a_task_was_being_cancelled_is_told_after_a_restar
     runner = TaskRunner(mailbox, tell, name="task")
     runner.start(loop)
     mailbox.put([CHANGE])
-    runner.nudge()
+    runner.notify()
     await entered.wait()
     runner.halt(lambda: None)
     runner.cancel()
@@ -165,8 +165,8 @@ async def test_without_a_thread_to_be_had_changes_wait_for_the_next_nudge(
         scarce.setattr(threading.Thread, "start", _no_thread)
         mailbox.put([CHANGE])
         runner.start(asyncio.get_running_loop())
-    assert "no thread for handler poor" in caplog.text
-    runner.nudge()
+    assert "cannot start a thread for handler poor" in caplog.text
+    runner.notify()
     await wait_until(lambda: told == [CHANGE])
 
 

@@ -36,7 +36,7 @@ async def _received_inline() -> tuple[list[Item], list[Item], set[asyncio.Task[A
     runner = TaskRunner(mailbox, handle, name="task")
     runner.start(loop)
     mailbox.put([A])
-    runner.nudge()
+    runner.notify()
     await wait_until(lambda: received == [A])
     await asyncio.sleep(0)
     inline: list[Item] = []

@@ -119,7 +119,7 @@ async def test_what_who_takes_it_raises_is_raised_and_no_silence(error: Exceptio
 async def test_what_was_given_back_comes_first() -> None:
     watch = await opened(Stream(1))
     other = Frame(EventType.DELETED, record("b"))
-    watch.give_back([other])
+    watch.unread([other])
     assert await next_batch(watch) == [other]
     assert await next_batch(watch) == [FRAME]
     await watch.close()
@@ -129,7 +129,7 @@ async def test_what_was_given_back_comes_first() -> None:
 async def test_what_was_given_back_and_what_follows_come_in_one_wait() -> None:
     watch = await opened(Stream(1))
     other = Frame(EventType.DELETED, record("b"))
-    watch.give_back([other])
+    watch.unread([other])
     assert await read_all(watch.read_into) == [[other], [FRAME]]
     assert await read_all(watch.read_into) == []
     await watch.close()
@@ -185,7 +185,7 @@ async def test_a_server_that_does_not_end_a_watch_in_time_is_taken_for_dead() ->
 async def test_a_source_that_never_opens_a_watch_is_taken_for_dead_when_it_would_be_over() -> None:
     started = asyncio.get_running_loop().time()
     stream = Stream(opens_after=STAY)
-    with pytest.raises(WatchSilenceError, match="pods: the server did not answer"):
+    with pytest.raises(WatchSilenceError, match="pods: the server did not respond"):
         await opened(stream, lifetime=330)
     assert asyncio.get_running_loop().time() - started == pytest.approx(330)
     assert stream.opened == 0
@@ -201,9 +201,9 @@ async def test_a_timeout_of_the_source_is_its_own() -> None:
 async def test_the_pulse_is_learned_from_bookmarks_and_kept_for_the_next_watch() -> None:
     limit = SilenceLimit()
     watch = await opened(Stream(STAY), limit=limit)
-    watch.heard_bookmark()
+    watch.received_bookmark()
     await asyncio.sleep(20)
-    watch.heard_bookmark()
+    watch.received_bookmark()
     await watch.close()
 
     following = await opened(Stream(STAY), limit=limit)
@@ -220,7 +220,7 @@ async def test_a_pulse_that_is_learned_within_one_wait_counts_from_then_on() -> 
     watch = await opened(Stream(10, 20, STAY), limit=limit)
 
     def hear(batch: list[Frame]) -> Demand:
-        watch.heard_bookmark()
+        watch.received_bookmark()
         return Demand.MORE
 
     with pytest.raises(WatchSilenceError, match="no data was received in time"):

@@ -344,7 +344,7 @@ async def test_a_handler_that_fails_does_no_harm(caplog: pytest.LogCaptureFixtur
         await asyncio.sleep(20)
         assert reflector.status().phase is Phase.WATCHING
         assert contents(store) == {"a": "1"}
-    assert caplog.text.count("the watch error handler failed") == 2
+    assert caplog.text.count("on_watch_error failed") == 2
 
 
 class AsyncHandler:

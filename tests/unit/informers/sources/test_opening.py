@@ -146,7 +146,7 @@ async def test_context_manager_without_events_is_left_before_the_error() -> None
         finally:
             steps.append("leave")
 
-    with pytest.raises(WatchError, match="it returned a int"):
+    with pytest.raises(WatchError, match=r"must return .*, not int"):
         await open_watch(ListWatch(lambda options: (), watch))
     assert steps == ["leave"]
 
@@ -162,5 +162,5 @@ async def test_batches_are_opened_once_and_only_read_while_open() -> None:
         await anext(batches)
     async with batches:
         assert [len(batch) async for batch in batches] == [1]
-        with pytest.raises(StateError, match="opened before"):
+        with pytest.raises(StateError, match="already opened"):
             await batches.__aenter__()

@@ -244,7 +244,7 @@ def test_an_object_made_anew_ends_the_mourning(adding: MutationCache[Unstructure
 
 
 def test_by_index_needs_an_indexer_below(clock: Clock) -> None:
-    with pytest.raises(CacheError, match="requires an Indexer"):
+    with pytest.raises(CacheError, match="requires a cache over an Indexer"):
         MutationCache(Store(), clock=clock).by_index("app", "web")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kinform.errors import CacheError, KeyFuncError, ReadOnlyError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._entries import AsIs
+from kinform.informers.store._entries import PlainAdapter
 from kinform.informers.store._store import Store, StoreWrite
 from kinform.objects import PartialObjectMetadata, Unstructured
 from tests.support.objects import pod_tree, record_of
@@ -239,7 +239,7 @@ def test_the_ways_to_make_a_store_exclude_each_other() -> None:
 
 
 def test_a_store_of_any_resting_is_a_store() -> None:
-    store: Store[int] = Store(adapter=AsIs(str))
+    store: Store[int] = Store(adapter=PlainAdapter(str))
     store.add(7)
     assert store.get_by_key("7") == 7
 

@@ -328,7 +328,7 @@ async def test_the_factorys_namespace_is_for_kinds_that_have_namespaces(
         assert [each.name for each in nodes.lister.list()] == ["node-1"]
     assert nodes.informer.namespaces == ()
     assert pods.informer.namespaces == ("default",)
-    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped; leave"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped; omit"):
         SharedInformerFactory(client).for_model(Node, namespace="default")
 
 

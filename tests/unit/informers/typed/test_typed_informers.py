@@ -149,9 +149,9 @@ async def test_its_tweak_sees_every_request(kinform_api: ApiServer, client: Clie
 def test_it_is_shared_with_nobody_and_refuses_what_cannot_be_meant(client: Client) -> None:
     factory = SharedInformerFactory(client)
     assert new_informer(Node, client) is not factory.core.v1.nodes.informer
-    with pytest.raises(NoMatchError, match="v1/nodes is not in namespaces"):
+    with pytest.raises(NoMatchError, match="v1/nodes is cluster-scoped"):
         new_informer(Node, client, namespace="default")
-    with pytest.raises(ConfigError, match="name each of them"):
+    with pytest.raises(ConfigError, match="pass non-empty names"):
         new_informer(Pod, client, namespace=["a", ""])
     with pytest.raises(InvalidNameError):
         new_informer(PodExecOptions, client)

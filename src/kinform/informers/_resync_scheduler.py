@@ -13,7 +13,7 @@ from kinform.informers.dispatch import Dispatcher
 from kinform.informers.store import Table
 
 
-class Resyncing:
+class ResyncScheduler:
     """Waits until a handler is due and resyncs it. Runs on the event loop.
 
     Args:
@@ -28,25 +28,25 @@ class Resyncing:
         self._dispatcher = dispatcher
         self._table = table
         self._lock = lock
-        self._others_are_due: asyncio.Event | None = None
+        self._rescheduled: asyncio.Event | None = None
 
     async def run(self) -> None:
         """Run until cancelled."""
-        others = self._others_are_due = asyncio.Event()
+        rescheduled = self._rescheduled = asyncio.Event()
         while True:
             due = self._dispatcher.next_resync()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
-                    await others.wait()
-            others.clear()
+                    await rescheduled.wait()
+            rescheduled.clear()
             with self._lock:
                 self._dispatcher.resync(lambda: resync_changes(self._table))
             await self._dispatcher.wait_for_capacity()
 
-    def look_again(self) -> None:
+    def reschedule(self) -> None:
         """Recompute the next resync after a handler was added."""
-        if self._others_are_due is not None:
-            self._others_are_due.set()
+        if self._rescheduled is not None:
+            self._rescheduled.set()
 
 
 def check_resync_period(seconds: object) -> None:

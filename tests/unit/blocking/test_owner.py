@@ -1,4 +1,4 @@
-"""Something owned: whoever may not wait may not close it either, and then it stays open."""
+"""An owner: a thread that may not wait may not close the object either; it stays open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from kinform import blocking
 from kinform.blocking import LoopThread
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.errors import StateError
 from kinform.transport import ClusterConfig
 from tests.support.memory_transport import MemoryTransport
@@ -41,8 +41,8 @@ def shared() -> Iterator[LoopThread]:
     loop.stop()
 
 
-def _own(thing: Thing, loop: LoopThread | None) -> Owned:
-    return Owned(thing.close, name="the thing", instead="the other thing", loop=loop)
+def _own(thing: Thing, loop: LoopThread | None) -> Owner:
+    return Owner(thing.close, name="the thing", instead="the other thing", loop=loop)
 
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["on a shared loop", "alone"])
@@ -50,31 +50,31 @@ async def test_a_close_that_was_refused_has_closed_nothing_and_can_be_done_elsew
     shared: LoopThread, is_shared: bool
 ) -> None:
     thing = Thing()
-    owned = _own(thing, shared if is_shared else None)
-    assert await asyncio.to_thread(owned.run, _answer()) == 42
+    owner = _own(thing, shared if is_shared else None)
+    assert await asyncio.to_thread(owner.run, _answer()) == 42
 
-    with pytest.raises(StateError, match="event loop to a stand; use the other thing there"):
-        owned.close()
+    with pytest.raises(StateError, match="event loop; use the other thing in asyncio code"):
+        owner.close()
 
     assert thing.closed == 0
-    assert await asyncio.to_thread(owned.run, _answer()) == 42
-    await asyncio.to_thread(owned.close)
+    assert await asyncio.to_thread(owner.run, _answer()) == 42
+    await asyncio.to_thread(owner.close)
     assert thing.closed == 1
     with pytest.raises(StateError, match="the thing is closed"):
-        await asyncio.to_thread(owned.run, _answer())
+        await asyncio.to_thread(owner.run, _answer())
 
 
 def test_a_close_on_its_own_loop_has_closed_nothing() -> None:
     thing = Thing()
-    owned = _own(thing, None)
+    owner = _own(thing, None)
 
     async def close() -> None:
-        owned.close()
+        owner.close()
 
-    with pytest.raises(StateError, match="wait for itself"):
-        owned.run(close())
-    assert owned.run(_answer()) == 42
-    owned.close()
+    with pytest.raises(StateError, match="would deadlock"):
+        owner.run(close())
+    assert owner.run(_answer()) == 42
+    owner.close()
 
     assert thing.closed == 1
 
@@ -86,22 +86,24 @@ async def test_on_a_shared_loop_each_names_what_to_use_instead(shared: LoopThrea
     factory = blocking.DynamicSharedInformerFactory(client)
     source = blocking.ListWatch(lambda options: [], lambda options: [], loop=shared)
 
-    with pytest.raises(StateError, match=r"use kinform\.Client there"):
+    with pytest.raises(StateError, match=r"use kinform\.Client in asyncio code"):
         client.server_version()
     with pytest.raises(StateError, match=r"use kinform\.informers\.DynamicShared"):
         factory.start()
-    with pytest.raises(StateError, match=r"use kinform\.informers\.SharedIndexInformer there"):
+    with pytest.raises(
+        StateError, match=r"use kinform\.informers\.SharedIndexInformer in asyncio code"
+    ):
         blocking.SharedIndexInformer(source).start()
 
 
 def test_all_who_close_it_at_once_wait_and_it_is_closed_once(shared: LoopThread) -> None:
     thing = Thing()
     thing.go_on.clear()
-    owned = _own(thing, shared)
+    owner = _own(thing, shared)
     found: list[int] = []
 
     def close() -> None:
-        owned.close()
+        owner.close()
         found.append(thing.closed)
 
     threads = [threading.Thread(target=close) for _ in range(4)]
@@ -117,13 +119,13 @@ def test_all_who_close_it_at_once_wait_and_it_is_closed_once(shared: LoopThread)
 
 def test_what_is_closed_asks_nobody_whether_it_may(shared: LoopThread) -> None:
     thing = Thing()
-    owned = _own(thing, shared)
-    owned.close()
+    owner = _own(thing, shared)
+    owner.close()
 
-    asyncio.run(_close_again(owned))
+    asyncio.run(_close_again(owner))
 
     assert thing.closed == 1
 
 
-async def _close_again(owned: Owned) -> None:
-    owned.close()
+async def _close_again(owner: Owner) -> None:
+    owner.close()

@@ -10,8 +10,8 @@ from typing import Generic, Self, TypedDict, TypeVar, Unpack
 
 import msgspec
 
-from kinform.blocking._owned import Owned
-from kinform.blocking._running import Background, Runs, owned_by
+from kinform.blocking._owner import Owner
+from kinform.blocking._runnable import BackgroundTask, RunnableFacade, owner_of
 from kinform.blocking._source import ListWatch, inner_sources
 from kinform.informers import (
     Admission,
@@ -54,7 +54,7 @@ class ReflectorKeywords(TypedDict, Generic[T], total=False):
     metrics: Metrics
 
 
-class Reflector(Runs, Generic[T]):
+class Reflector(RunnableFacade, Generic[T]):
     """Mirrors a source in a store: the blocking ``kinform.Reflector``. Runs once.
 
     with blocking.Reflector(source, store):
@@ -69,19 +69,19 @@ class Reflector(Runs, Generic[T]):
     ) -> None:
         (inner,) = inner_sources(source)
         reflector = AsyncReflector(inner, store, **keywords)
-        running = Background(reflector.name, reflector.run)
-        self._stand_before(reflector, running, owned_by(running, [source], instead="Reflector"))
+        runnable = BackgroundTask(reflector.name, reflector.run)
+        self._init_facade(reflector, runnable, owner_of(runnable, [source], instead="Reflector"))
 
     @classmethod
-    def _over(cls, reflector: AsyncReflector[T], running: Background, owned: Owned) -> Self:
-        front = cls.__new__(cls)
-        front._stand_before(reflector, running, owned)
-        return front
+    def _over(cls, reflector: AsyncReflector[T], runnable: BackgroundTask, owner: Owner) -> Self:
+        facade = cls.__new__(cls)
+        facade._init_facade(reflector, runnable, owner)
+        return facade
 
-    def _stand_before(
-        self, reflector: AsyncReflector[T], running: Background, owned: Owned
+    def _init_facade(
+        self, reflector: AsyncReflector[T], runnable: BackgroundTask, owner: Owner
     ) -> None:
-        super().__init__(running, owned)
+        super().__init__(runnable, owner)
         self._reflector = reflector
         self.status: Callable[[], ReflectorStatus] = reflector.status
         self.set_watch_error_handler = reflector.set_watch_error_handler
@@ -119,7 +119,7 @@ class DeltaControllerConfig(msgspec.Struct, Generic[T], frozen=True, kw_only=Tru
     metrics: Metrics = NO_METRICS
 
 
-class DeltaController(Runs, Generic[T]):
+class DeltaController(RunnableFacade, Generic[T]):
     """Passes the deltas of a source to a function, like the async class of this name. Runs once.
 
     An exception of ``process`` ends the controller; ``run`` or the end of the ``with`` block
@@ -128,37 +128,37 @@ class DeltaController(Runs, Generic[T]):
 
     def __init__(self, config: DeltaControllerConfig[T]) -> None:
         (source,) = inner_sources(config.source)
-        made_of = {**msgspec.structs.asdict(config), "source": source}
-        controller = AsyncDeltaController(AsyncDeltaControllerConfig(**made_of))
-        running = Background(controller.name, controller.run)
-        owned = owned_by(running, [config.source], instead="DeltaController")
-        self._stand_before(controller, config, running, owned)
+        fields = {**msgspec.structs.asdict(config), "source": source}
+        controller = AsyncDeltaController(AsyncDeltaControllerConfig(**fields))
+        runnable = BackgroundTask(controller.name, controller.run)
+        owner = owner_of(runnable, [config.source], instead="DeltaController")
+        self._init_facade(controller, config, runnable, owner)
 
     @classmethod
     def _over(
         cls,
         controller: AsyncDeltaController[T],
         source: ListWatch[T],
-        running: Background,
-        owned: Owned,
+        runnable: BackgroundTask,
+        owner: Owner,
     ) -> Self:
-        front = cls.__new__(cls)
+        facade = cls.__new__(cls)
         options = msgspec.structs.asdict(controller.config)
         config = DeltaControllerConfig(**{**options, "source": source})
-        front._stand_before(controller, config, running, owned)
-        return front
+        facade._init_facade(controller, config, runnable, owner)
+        return facade
 
-    def _stand_before(
+    def _init_facade(
         self,
         controller: AsyncDeltaController[T],
         config: DeltaControllerConfig[T],
-        running: Background,
-        owned: Owned,
+        runnable: BackgroundTask,
+        owner: Owner,
     ) -> None:
-        super().__init__(running, owned)
+        super().__init__(runnable, owner)
         self.config = config
         self.queue = controller.queue
-        self.reflector = Reflector._over(controller.reflector, running, owned)
+        self.reflector = Reflector._over(controller.reflector, runnable, owner)
 
     @property
     def has_synced(self) -> Latch:
@@ -184,7 +184,7 @@ class InformerKeywords(TypedDict, Generic[T], total=False):
     metrics: Metrics
 
 
-class Informer(Runs, Generic[T]):
+class Informer(RunnableFacade, Generic[T]):
     """A store and one handler that runs in step with it: ``kinform.informers.Informer``. Runs once.
 
     The handler runs on the loop thread. An exception of the handler ends the informer; ``run`` or
@@ -199,11 +199,11 @@ class Informer(Runs, Generic[T]):
     ) -> None:
         (inner,) = inner_sources(source)
         informer = AsyncInformer(inner, handler, **options)
-        running = Background(informer.controller.name, informer.run)
-        super().__init__(running, owned_by(running, [source], instead="Informer"))
+        runnable = BackgroundTask(informer.controller.name, informer.run)
+        super().__init__(runnable, owner_of(runnable, [source], instead="Informer"))
         self.store: Indexer[T] = informer.store
         self.controller: DeltaController[T] = DeltaController._over(
-            informer.controller, source, running, self._owned
+            informer.controller, source, runnable, self._owner
         )
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 
-class Begun:
+class StartedCoroutine:
     """The remainder of a started coroutine, to be awaited once, by the task that owns it.
 
     Args:
@@ -21,15 +21,15 @@ class Begun:
         self._error: BaseException | None = None
 
     @classmethod
-    def failed(cls, error: BaseException) -> Begun:
+    def failed(cls, error: BaseException) -> StartedCoroutine:
         """Wrap an exception of the first step, so that it is raised in the task."""
 
         async def nothing() -> None:
             pass
 
-        begun = cls(nothing(), None)
-        begun._error = error
-        return begun
+        started = cls(nothing(), None)
+        started._error = error
+        return started
 
     def cancel(self) -> None:
         """Cancel as a task does: cancel the awaited future, or throw CancelledError."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from kinform._runtime import Lifecycle, Runnable
 from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_method
-from kinform.blocking._owned import Owned
+from kinform.blocking._owner import Owner
 from kinform.blocking._source import ListWatch
 from kinform.errors import AlreadyStartedError
 from kinform.informers import Latch
@@ -19,7 +19,7 @@ from kinform.informers import Latch
 logger = logging.getLogger("kinform.blocking")
 
 
-class Runs(BlockingFacade):
+class RunnableFacade(BlockingFacade):
     """Base class of objects that run in the background. ``with`` starts and stops them.
 
     Keep a reference to the object: without one, it stops.
@@ -42,7 +42,7 @@ class Runs(BlockingFacade):
         Raises:
             AlreadyStartedError: It is running.
         """
-        self._owned.call(self._inner.start)
+        self._owner.call(self._inner.start)
 
     def run(self) -> None:
         """Start, and return when it has been stopped by another thread, a handler or Ctrl-C.
@@ -50,7 +50,7 @@ class Runs(BlockingFacade):
         Raises:
             AlreadyStartedError: It is already running.
         """
-        self._owned.run(self._inner.run())
+        self._owner.run(self._inner.run())
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,27 +62,27 @@ class Runs(BlockingFacade):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._owned.run_if_open(self._inner.__aexit__(kind, error, trace))
+        self._owner.run_if_open(self._inner.__aexit__(kind, error, trace))
 
 
-class Background(Runnable):
+class BackgroundTask(Runnable):
     """A coroutine that runs once and ends by itself only if it fails.
 
     Args:
         name: The name used in errors and logs.
-        work: Runs until it is cancelled.
+        work: RunnableFacade until it is cancelled.
     """
 
     def __init__(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        super().__init__(Lifecycle(name, self._live, prepare=self._require_never_started))
+        super().__init__(Lifecycle(name, self._run, prepare=self._require_never_started))
         self._work = work
         self._failure: BaseException | None = None
 
     def _require_never_started(self) -> None:
         if self.was_started:
-            raise AlreadyStartedError(f"{self.name} ran before; create another one")
+            raise AlreadyStartedError(f"{self.name} has already run; create another one")
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             await self._work()
         except asyncio.CancelledError:
@@ -107,18 +107,18 @@ class Background(Runnable):
             raise self._failure
 
 
-def owned_by(running: Runnable, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owned:
-    """Return the owner of ``running``, which uses the loop thread of its sources."""
-    return Owned(
-        partial(_end, running),
-        name=f"the blocking {instead} {running.name}".rstrip(),
+def owner_of(runnable: Runnable, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owner:
+    """Return the owner of ``runnable``, which uses the loop thread of its sources."""
+    return Owner(
+        partial(_stop, runnable),
+        name=f"the blocking {instead} {runnable.name}".rstrip(),
         instead=f"kinform.informers.{instead}",
-        loop=sources[0]._owned.loop,
-        needs=[source._owned for source in sources],
+        loop=sources[0]._owner.loop,
+        needs=[source._owner for source in sources],
     )
 
 
-async def _end(running: Runnable) -> None:
-    running.stop()
-    if running.is_running:
-        await running.stopped
+async def _stop(runnable: Runnable) -> None:
+    runnable.stop()
+    if runnable.is_running:
+        await runnable.stopped

@@ -8,14 +8,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from kinform._checks import expect
-from kinform.blocking._life import Closer
+from kinform.blocking._loop_state import Closer
 from kinform.blocking._loop_thread import LoopThread
 from kinform.errors import StateError
 
 T = TypeVar("T")
 
 
-class Owned:
+class Owner:
     """Owns an async object, and closes it when the last reference is gone.
 
     The loop thread starts with the first call. It ends with this object unless it is shared.
@@ -43,14 +43,14 @@ class Owned:
         self.loop = loop if loop is not None else LoopThread(name=name)
         self._instead = instead
         self._needs = needs
-        self._is_alone = loop is None
+        self._has_own_loop = loop is None
         self._is_closed = False
         # Concurrent calls all wait. Reentrant: garbage collection may run code that closes it.
         self._closing = threading.RLock()
         self._close = close
-        self._forget = self.loop.before_the_end(close)
-        if not self._is_alone:
-            weakref.finalize(self, _let_go, self.loop, close, self._forget).atexit = False
+        self._unregister = self.loop.add_closer(close)
+        if not self._has_own_loop:
+            weakref.finalize(self, _close_soon, self.loop, close, self._unregister).atexit = False
 
     def open(self) -> None:
         """Start the loop thread, and check that this thread may wait for it.
@@ -68,7 +68,7 @@ class Owned:
         """
         if self._is_closed:
             work.close()
-            raise StateError(f"{self.name} is closed; make another one")
+            raise StateError(f"{self.name} is closed; create another one")
         self.loop.ensure_started()
         return self.loop.run(work, instead=self._instead)
 
@@ -90,38 +90,38 @@ class Owned:
     def close(self) -> None:
         """Close the object, and end its loop thread unless it is shared.
 
-        Idempotent; concurrent calls all wait. Does nothing in a forked process: there it belongs to
-        the parent.
+        Idempotent; concurrent calls all wait. Does nothing in a forked process, because the
+        object belongs to the parent.
 
         Raises:
             StateError: This thread runs an event loop, so it cannot wait. Nothing is closed.
         """
-        if self._is_closed or self.loop.is_elsewhere:
+        if self._is_closed or self.loop.is_forked:
             return
-        if self._is_alone or self.loop.is_running:
-            self.loop.refuse_where_it_cannot_wait(instead=self._instead)
+        if self._has_own_loop or self.loop.is_running:
+            self.loop.check_may_block(instead=self._instead)
         with self._closing:
             if not self._is_closed:
                 self._close_now()
 
     def _close_now(self) -> None:
         try:
-            if self._is_alone:
+            if self._has_own_loop:
                 self.loop.ensure_started()
             if self.loop.is_running:
                 self.loop.run(self._close())
             self._is_closed = True
-            self._forget()
+            self._unregister()
         finally:
-            if self._is_alone:
+            if self._has_own_loop:
                 # Also after a failure or interruption: then the end of the loop closes it.
                 self._is_closed = True
                 self.loop.stop()
 
 
-def _let_go(loop: LoopThread, close: Closer, forget: Callable[[], None]) -> None:
+def _close_soon(loop: LoopThread, close: Closer, unregister: Callable[[], None]) -> None:
     """Finalizer that runs during garbage collection, on any thread; it must not wait."""
-    forget()
+    unregister()
     loop.spawn(close)
 
 
