@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType
-from kinform.informers.dispatch._dispatch import Dispatcher
-from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
+from kinform.informers.dispatch._dispatcher import Dispatcher
+from kinform.informers.dispatch._handler_options import HandlerOptions, SubscriptionOptions
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.objects import JSON, Record, Unstructured
 from kinform.testing.cluster_life import realistic_pod_json

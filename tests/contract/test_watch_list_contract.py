@@ -22,9 +22,9 @@ from kinform.informers import (
     Phase,
     Reflector,
     ReflectorOptions,
+    ServerCapabilities,
     SharedIndexInformer,
     Store,
-    StreamingMemory,
     SyncMode,
     WatchFailure,
 )
@@ -397,8 +397,8 @@ async def test_a_list_is_streamed_if_it_is_wanted_and_the_source_can(
 @virtual_time
 async def test_what_one_reflector_learned_about_a_resource_others_know_for_an_hour() -> None:
     """C-29: client-go tries anew in each cycle of each reflector."""
-    memory = StreamingMemory(clock=asyncio.get_running_loop().time)
-    options = ReflectorOptions(memory=memory)
+    memory = ServerCapabilities(clock=asyncio.get_running_loop().time)
+    options = ReflectorOptions(capabilities=memory)
     first = PlayedSource(lists=[pod_list(rv="10")], watches=[NOT_ALLOWED, sends()], streaming=True)
     async with running(Reflector(first.source, Store(), options=options)):
         await first.played()

@@ -17,8 +17,8 @@ from kinform.informers import (
     ListWatch,
     Phase,
     ReflectorOptions,
+    ServerCapabilities,
     SharedIndexInformer,
-    StreamingMemory,
 )
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import ApiServer, faults
@@ -158,7 +158,7 @@ class Scene:
             ListWatch.for_resource(client, MAPS, namespace="default"),
             options=ReflectorOptions(
                 backoff=lambda: Backoff(0.002, cap=0.01),
-                memory=StreamingMemory(0.05),
+                capabilities=ServerCapabilities(0.05),
                 poll_interval=0.01,
                 **options,
             ),

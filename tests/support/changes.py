@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kinform.informers._changes import Change, ChangeSource, ChangeType
-from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._dispatcher import Dispatcher
 from kinform.objects import JSON, Record, Unstructured
 
 

@@ -38,8 +38,9 @@ def render_module(module: ModuleDef, *, inside_kinform: bool = False) -> str:
     head = [*docstring(module.docstring), ""]
     ignored = []
     if not all(line.isascii() for body in bodies for line in body):
-        # Descriptions may be written in any script, and wide characters count twice.
-        ignored += ["E501", "RUF001", "RUF002"]
+        # Descriptions may be written in any script, and wide characters count twice. RUF100
+        # complains where these rules are not enabled.
+        ignored += ["E501", "RUF001", "RUF002", "RUF100"]
     if any(line.endswith((" = []", " = {}")) for body in bodies for line in body):
         ignored += ["RUF012"]  # msgspec copies empty defaults, which a linter cannot know
     if ignored:

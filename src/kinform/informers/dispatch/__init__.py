@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._dispatcher import Dispatcher
 from kinform.informers.dispatch._events import EventStream, InformerEvent
-from kinform.informers.dispatch._handlers import (
+from kinform.informers.dispatch._handler_options import (
     AnyHandler,
     HandlerOptions,
     ResourceEventHandler,

@@ -14,7 +14,7 @@ import msgspec
 from kinform._runtime import Latch
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers.dispatch._handlers import Callbacks
+from kinform.informers.dispatch._handler_options import Callbacks
 from kinform.informers.dispatch._mailbox import SYNCED, Item
 from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
 

@@ -12,7 +12,7 @@ import msgspec
 
 from kinform._runtime import Latch
 from kinform.informers._changes import Change
-from kinform.informers.dispatch._handlers import SubscriptionOptions
+from kinform.informers.dispatch._handler_options import SubscriptionOptions
 from kinform.informers.dispatch._invoker import Outcomes
 from kinform.informers.dispatch._mailbox import Mailbox
 from kinform.informers.dispatch._runner import Runner

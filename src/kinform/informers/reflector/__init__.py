@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinform.informers.reflector._admission import Admission, Transform
+from kinform.informers.reflector._capabilities import ServerCapabilities
 from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
 from kinform.informers.reflector._reflector import Reflector
@@ -13,7 +14,6 @@ from kinform.informers.reflector._state import (
     SyncMode,
     WatchFailure,
 )
-from kinform.informers.reflector._streaming_memory import StreamingMemory
 from kinform.informers.reflector._target import (
     KnownRecords,
     PlainStore,
@@ -38,8 +38,8 @@ __all__ = [
     "ReflectorState",
     "ReflectorStatus",
     "ReflectorTarget",
+    "ServerCapabilities",
     "StoreTarget",
-    "StreamingMemory",
     "SyncMode",
     "TargetFailedError",
     "Transform",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -53,24 +54,27 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
 
     @property
     def may_stream(self) -> bool:
+        """Whether to stream the next list; otherwise it is fetched in pages."""
         return (
             self.options.streaming
             and self.source.supports_streaming
-            and self.options.memory.may_stream(self._memory_key("stream"))
-            and self.recovery.may_stream
+            and self.options.capabilities.allows("stream", self._resource)
+            and self.recovery.has_stream_attempts
         )
 
     @property
     def may_watch(self) -> bool:
-        return self.options.memory.may_stream(self._memory_key("watch"))
+        return self.options.capabilities.allows("watch", self._resource)
 
     def downgrade(self, phase: Phase) -> None:
         """Remember that the server does not support the request of this phase."""
-        verb = "stream" if phase is Phase.STREAMING else "watch"
-        self.options.memory.downgrade(self._memory_key(verb))
+        self.options.capabilities.downgrade(
+            "stream" if phase is Phase.STREAMING else "watch", self._resource
+        )
 
-    def _memory_key(self, verb: str) -> tuple[str, object]:
-        return (verb, self.source.resource or self.name or self.source)
+    @property
+    def _resource(self) -> Hashable:
+        return self.source.resource or self.name or self.source
 
     # -- watches -------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import msgspec
 
 from kinform._runtime import Backoff, connection_backoff
 from kinform.errors import ConfigError
-from kinform.informers.reflector._streaming_memory import StreamingMemory
+from kinform.informers.reflector._capabilities import ServerCapabilities
 
 
 class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,8 @@ class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
         backoff: Creates the backoff of a reflector after refusals (429, 5xx, 403).
         reconnect_backoff: Creates the backoff after connections without progress: refused, reset
             or timed out. After a connection with progress, the next one is opened at once.
-        memory: Remembers which resources cannot stream; shared with the options.
+        capabilities: Remembers which resources cannot be streamed or watched; shared with the
+            options.
 
     Raises:
         ConfigError: An option is invalid.
@@ -36,7 +37,7 @@ class ReflectorOptions(msgspec.Struct, frozen=True, kw_only=True):
     poll_interval: float = 30.0
     backoff: Callable[[], Backoff] = Backoff
     reconnect_backoff: Callable[[], Backoff] = connection_backoff
-    memory: StreamingMemory = msgspec.field(default_factory=StreamingMemory)
+    capabilities: ServerCapabilities = msgspec.field(default_factory=ServerCapabilities)
 
     def __post_init__(self) -> None:
         if self.page_size is not None and self.page_size < 1:

@@ -92,7 +92,7 @@ class Recovery:
         self.on_error: Callable[[WatchFailure], object] | None = None
 
     @property
-    def may_stream(self) -> bool:
+    def has_stream_attempts(self) -> bool:
         """Whether to try another streamed list before the next complete list."""
         return self._cut_streams < CUT_STREAMS
 

@@ -9,7 +9,7 @@ from kinform.informers.store._entries import (
     KeyFunc,
     PlainAdapter,
 )
-from kinform.informers.store._expiring import ExpiringStore
+from kinform.informers.store._expiring_store import ExpiringStore
 from kinform.informers.store._index_functions import (
     NAMESPACE_INDEX,
     HeadIndex,
@@ -27,11 +27,11 @@ from kinform.informers.store._keys import (
     deletion_handling_object_name,
     index_func_to_key_func,
 )
-from kinform.informers.store._mutation import MutationCache
+from kinform.informers.store._mutation_cache import MutationCache
 from kinform.informers.store._snapshot import Snapshot
 from kinform.informers.store._store import Store, StoreWrite
 from kinform.informers.store._table import Table, TableWrite
-from kinform.informers.store._undelta import UndeltaStore
+from kinform.informers.store._undelta_store import UndeltaStore
 
 __all__ = [
     "NAMESPACE_INDEX",

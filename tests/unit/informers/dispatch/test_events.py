@@ -12,9 +12,9 @@ import pytest
 from kinform.api import LabelSelector
 from kinform.errors import StateError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers.dispatch._dispatch import Dispatcher
+from kinform.informers.dispatch._dispatcher import Dispatcher
 from kinform.informers.dispatch._events import EventStream, InformerEvent
-from kinform.informers.dispatch._handlers import SubscriptionOptions
+from kinform.informers.dispatch._handler_options import SubscriptionOptions
 from kinform.objects import Unstructured
 from tests.support.changes import added, deleted, deliver, record, updated, version, wake
 

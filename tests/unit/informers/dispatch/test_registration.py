@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kinform.informers.dispatch._dispatch import Dispatcher
-from kinform.informers.dispatch._handlers import HandlerOptions
+from kinform.informers.dispatch._dispatcher import Dispatcher
+from kinform.informers.dispatch._handler_options import HandlerOptions
 from kinform.informers.dispatch._registration import Registration
 from kinform.objects import Unstructured
 from tests.support.changes import added, deliver, record, version, wake

@@ -24,8 +24,8 @@ from kinform.informers import (
     DeltaFIFO,
     Phase,
     ReflectorOptions,
+    ServerCapabilities,
     Store,
-    StreamingMemory,
     SyncMode,
     WatchFailure,
 )
@@ -375,7 +375,9 @@ async def test_a_list_without_versions_is_watched_from_anywhere_and_listed_after
 @virtual_time
 async def test_what_cannot_be_watched_is_listed_again_and_again() -> None:
     loop = asyncio.get_running_loop()
-    options = ReflectorOptions(poll_interval=30, memory=StreamingMemory(100, clock=loop.time))
+    options = ReflectorOptions(
+        poll_interval=30, capabilities=ServerCapabilities(100, clock=loop.time)
+    )
     script = ScriptedSource().watches(MethodNotAllowedError("no watch", code=405))
     script.lists(page(pod("a")), page(pod("b"), rv="11"), page(rv="12"), page(rv="13"), page())
     store = Store()

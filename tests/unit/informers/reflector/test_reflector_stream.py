@@ -22,7 +22,7 @@ from kinform.errors import (
     TransportError,
     UnauthorizedError,
 )
-from kinform.informers import Phase, ReflectorOptions, Store, StreamingMemory, SyncMode
+from kinform.informers import Phase, ReflectorOptions, ServerCapabilities, Store, SyncMode
 from kinform.testing import virtual_time
 from tests.support.answers import pod, pod_list, status
 from tests.support.scripted_source import (
@@ -277,7 +277,7 @@ async def test_a_server_without_streaming_is_listed_at_once(refusal: ApiError) -
 @virtual_time
 async def test_the_downgrade_is_remembered_per_resource_and_forgotten_after_its_time() -> None:
     loop = asyncio.get_running_loop()
-    options = ReflectorOptions(memory=StreamingMemory(3600, clock=loop.time))
+    options = ReflectorOptions(capabilities=ServerCapabilities(3600, clock=loop.time))
     pods, nodes = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
     first = streaming(resource=pods).watches(InvalidError("no", code=422)).lists(pod_list())
     async with reflecting(first, options=options):

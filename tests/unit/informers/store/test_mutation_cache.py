@@ -10,7 +10,7 @@ from kinform.errors import CacheError, KeyFuncError, UnknownIndexError
 from kinform.informers._changes import DeletedObject
 from kinform.informers.store._index_functions import label_index
 from kinform.informers.store._indexer import Indexer
-from kinform.informers.store._mutation import MutationCache
+from kinform.informers.store._mutation_cache import MutationCache
 from kinform.informers.store._store import Store
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of

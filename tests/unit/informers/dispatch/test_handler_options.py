@@ -10,7 +10,7 @@ import pytest
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
-from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
+from kinform.informers.dispatch._handler_options import HandlerOptions, SubscriptionOptions
 
 
 def plain(*arguments: object) -> None:

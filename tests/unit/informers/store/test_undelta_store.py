@@ -6,7 +6,7 @@ import pytest
 
 from kinform.informers._changes import DeletedObject
 from kinform.informers.store._store import StoreWrite
-from kinform.informers.store._undelta import UndeltaStore
+from kinform.informers.store._undelta_store import UndeltaStore
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
 

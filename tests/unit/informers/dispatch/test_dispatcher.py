@@ -15,8 +15,8 @@ import pytest
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers.dispatch._dispatch import Dispatcher
-from kinform.informers.dispatch._handlers import HandlerOptions
+from kinform.informers.dispatch._dispatcher import Dispatcher
+from kinform.informers.dispatch._handler_options import HandlerOptions
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._registration import Registration

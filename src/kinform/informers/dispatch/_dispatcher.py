@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeType
 from kinform.informers.dispatch._events import EventStream, Inbox
-from kinform.informers.dispatch._handlers import HandlerOptions, SubscriptionOptions
+from kinform.informers.dispatch._handler_options import HandlerOptions, SubscriptionOptions
 from kinform.informers.dispatch._invoker import HandlerFailure, HandlerInvoker, Outcomes
 from kinform.informers.dispatch._mailbox import Mailbox, mailbox_for
 from kinform.informers.dispatch._projection import EventProjection

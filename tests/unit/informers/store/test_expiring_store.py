@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from kinform.informers._changes import DeletedObject
-from kinform.informers.store._expiring import ExpiringStore
+from kinform.informers.store._expiring_store import ExpiringStore
 from kinform.objects import Unstructured
 from tests.support.objects import pod_tree, record_of
 
