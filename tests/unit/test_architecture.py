@@ -39,3 +39,21 @@ async def test_walk_names_the_functions_that_an_event_passes_in_their_order() ->
     for step in steps():
         assert step in called[position:], f"{step} is not called here; see {called[position:]}"
         position = called.index(step, position) + 1
+
+
+def test_answers_for_newcomers_name_files_and_functions_that_exist() -> None:
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    section = page.partition("## Where is …?\n")[2].partition("\n## ")[0]
+    answers = re.findall(r"^\| (?!question|---)(.*?) \| (.*?) \|$", section, re.M)
+    assert len(answers) >= 10
+    for question, answer in answers:
+        code = re.findall(r"`([\w/.]+)`", answer)
+        folder, text = SOURCE, ""
+        for name in code:
+            if name.endswith(".py"):
+                path = SOURCE / name if "/" in name else folder / name
+                assert path.is_file(), f"{question}: {name}"
+                folder, text = path.parent, path.read_text("utf-8")
+            else:
+                defined = re.search(rf"(class|def) {name.split('.')[-1]}\b", text)
+                assert defined, f"{question}: {name}"
