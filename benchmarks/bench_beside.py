@@ -1,11 +1,11 @@
-"""What an event costs this tree beside other checkouts of it, on the same events at the same time.
+"""Measures the CPU per event of this tree beside other checkouts, on the same events.
 
     python benchmarks/bench_beside.py OTHER [OTHER ...] [--form typed] [--rounds 4] [--seconds 15]
 
-On a shared machine two runs one after the other differ by a third for no reason that is ours; side
-by side, all of them suffer alike, and a few per cent show. Each OTHER is a folder with a checkout
-(``git worktree add``). Name this folder itself to see how far the same code is from itself. Wants
-the real server. Prints figures and asserts nothing.
+On a shared machine, two consecutive runs may differ by a third for unrelated reasons. Programs that
+run side by side are affected equally, so differences of a few per cent become visible. Each OTHER
+is a folder with a checkout (``git worktree add``). Pass this folder itself to see the noise.
+Requires the real server. Prints figures and asserts nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def following(
         try:
             assert process.stdout is not None
             if process.stdout.readline() != "synced\n":
-                raise SystemExit(f"the informer of {tree} did not sync; it says why above")
+                raise SystemExit(
+                    f"the informer of {tree} did not sync; its output above has the reason"
+                )
             yield process
         finally:
             process.terminate()
@@ -110,7 +112,7 @@ def main() -> None:
     for place, tree in enumerate(trees):
         mean = statistics.mean(cost[place] for cost in costs)
         ratio = statistics.mean(cost[place] / cost[0] for cost in costs)
-        print(f"{mean:5.0f} µs an event, {ratio:.3f} of this tree: {tree}")
+        print(f"{mean:5.0f} µs per event, {ratio:.3f} of this tree: {tree}")
 
 
 if __name__ == "__main__":

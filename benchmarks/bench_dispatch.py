@@ -1,4 +1,4 @@
-"""What dispatch costs: µs an event from delivery to call, wake-up latency, bytes a pending event.
+"""Measures dispatch: µs per event from delivery to call, wake-up latency, bytes per pending event.
 
 Run it with ``python benchmarks/bench_dispatch.py``. The goals: a pending event of a blocked handler
 takes at most 200 bytes beyond the objects, and a wake-up is far below a millisecond.
@@ -163,7 +163,7 @@ async def pending_bytes(entries: Sequence[Record], count: int, policy: Policy) -
 async def measure(count: int, pending: int, rounds: int) -> None:
     entries = records(min(count, 1_000))
     changes = additions([entries[number % len(entries)] for number in range(count)])
-    print(f"{'deliver to call':34}{'µs an event':>12}   ({count:,} events)")
+    print(f"{'deliver to call':34}{'µs per event':>12}   ({count:,} events)")
     for batch in (1, 100):
         for name, options in _consumers().items():
             spent = min([await throughput(changes, batch, **options) for _ in range(3)])

@@ -1,9 +1,9 @@
-"""The embedded API server as a load source: what it costs to start, fill, list and watch it.
+"""Measures the embedded API server as a load source: starting, filling, listing and watching it.
 
     python benchmarks/bench_embedded_server.py [--pods 100000] [--changes 100000]
 
-Prints figures and asserts nothing: they are those of the machine it runs on. The reader is
-another process that only counts, so that the work seen here is the server's.
+Prints figures, which depend on the machine, and asserts nothing. The reader is another process that
+only counts, so that the measured work is the server's.
 """
 
 from __future__ import annotations

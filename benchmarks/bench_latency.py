@@ -1,13 +1,13 @@
-"""How late a handler hears of a change, over TLS, from a server that has little else to do.
+"""Measures how late a handler receives a change, over TLS, from a server with little other work.
 
     python benchmarks/bench_latency.py [--rate 500] [--seconds 20]
 
-Prints figures and asserts nothing: they are those of the machine it runs on. The server is the
-embedded one, in a process of its own: with a kube-apiserver, its etcd and a writer on the same
-two cores one measures how long they wait for each other (benchmarks/run.py --only steady). Each
-change has the time of its writing in a label. A bare reader has a blocking socket, looks for
-that label in what it reads, and does nothing else: what it is late is the server's and the
-system's. By how much an informer is later than the bare reader of the same bytes is what it adds.
+Prints figures, which depend on the machine, and asserts nothing. The server is the embedded one, in
+its own process: with a kube-apiserver, its etcd and a writer on the same two cores, the result
+would show how long they wait for each other (benchmarks/run.py --only steady). A label of each
+change has the time at which it was written. A bare reader on a blocking socket only searches its
+input for that label; its delay is that of the server and the system. The additional delay of an
+informer that reads the same bytes is its own.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def main() -> None:
         informer = partial(informed, factory_of=factory_of)
         late = listen(f"informer, {form}", arguments.rate, changes, informer)
         added = ", ".join(f"{rank} {late[rank] - alone[rank]:.1f}" for rank in _RANKS)
-        print(f"{'which adds':30} {added}", flush=True)
+        print(f"{'added by the informer':30} {added}", flush=True)
 
 
 def listen(

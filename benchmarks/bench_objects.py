@@ -1,4 +1,4 @@
-"""What objects cost: heads, parts, wholes, handles and memory, beside plain decoding to dicts.
+"""Measures objects: heads, parts, wholes, handles and memory, compared with decoding to dicts.
 
 Run it with ``python benchmarks/bench_objects.py``. Ratios matter, not the figures themselves.
 """
@@ -120,7 +120,7 @@ def print_memory(payload: bytes, count: int) -> None:
         print(f"{name:28}{held / count:12,.0f}{walked * 1e3:17.1f}")
         if isinstance(kept[0], Record):
             told = sum(record.memory for record in kept if isinstance(record, Record))
-            print(f"{'  told by record.memory':28}{told / count:12,.0f}")
+            print(f"{'  reported by record.memory':28}{told / count:12,.0f}")
 
 
 def print_reading(payload: bytes) -> None:

@@ -1,7 +1,7 @@
-"""What a store costs: reads, lookups, events with and without indices, relists, memory.
+"""Measures a store: reads, lookups, events with and without indices, relists, memory.
 
 Run it with ``python benchmarks/bench_store.py``. Reads are measured in a small store and in a large
-one, for their cost must not depend on it.
+one, because their cost must not depend on the size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A real server in, a process that changes its pods at a steady rate out.
+"""Starts a process that changes the pods of a real server at a steady rate.
 
-Changes are written beside the API server: what a PATCH costs it would be taken from the contenders,
-who share its cores. A watcher sees no difference.
+Changes are written to etcd directly: a PATCH would cost the API server CPU time, which it shares
+with the contenders. A watcher sees no difference.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _as_protobuf(cluster: RealCluster, keys: list[str]) -> Iterator[tuple[str, b
         answer = connection.getresponse()
         body = answer.read()
         if answer.status != 200 or body.count(PLACE.encode()) != 1:
-            raise RuntimeError(f"{path} answered {answer.status}, or without the label once")
+            raise RuntimeError(f"{path} responded with {answer.status}, or once without the label")
         yield key, body
     connection.close()
 
@@ -77,7 +77,7 @@ def writer(etcd_url: str, pods: Path, *, events: int, rate: int) -> Iterator[Cal
         def write() -> None:
             printed, _ = process.communicate("go\n")
             if process.returncode:
-                raise RuntimeError("the writer failed; what it printed is above")
+                raise RuntimeError("the writer failed; its output is above")
             seconds = json.loads(printed)["seconds"]
             if seconds > events / rate * _LATE:
                 print(f"the writer took {seconds:.1f} s, not {events / rate}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A scenario in, what each contender took out: every one in a fresh process, in turns."""
+"""Runs a scenario and measures each contender, in turns, each time in a new process."""
 
 from __future__ import annotations
 
@@ -210,4 +210,4 @@ def _check_same_work(scenario: Scenario, records: Mapping[str, Sequence[Record]]
         if "objects" in record
     }
     if len(set(seen.values())) > 1:
-        raise UnequalWorkError(f"{scenario.name}: not the same work: {seen}")
+        raise UnequalWorkError(f"{scenario.name}: the contenders did not do the same work: {seen}")

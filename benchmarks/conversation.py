@@ -1,7 +1,7 @@
-"""A command in, what its process printed about itself out; with words in between, if it needs any.
+"""Runs a command and returns what its process printed about itself.
 
 A contender that is measured in phases prints ``synced`` when it is ready, and reads ``go`` and
-``stop``, a word a line. Each ends with one line of JSON.
+``stop``, one word per line. Each ends with one line of JSON.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sizes in, the scenarios of informers out: whole programs on one server, one after the other.
+"""The scenarios of informers: whole programs on one server, one after the other.
 
-Never two at once: on two cores a contender would be measured by what the others left it.
+Never two at once: on two cores, each would be measured by the CPU time that the others left.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def sync_scenario(sizes: Sizes) -> Iterator[Scenario]:
 def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
     """A steady stream of changes after the sync. The real server only."""
     if sizes.server != "real":
-        raise WrongServerError("it wants --server=real, whose pods can be changed in etcd")
+        raise WrongServerError(
+            "this scenario requires --server=real, whose pods can be changed in etcd"
+        )
     events = RATE * sizes.seconds
     with (
         real_server(objects=sizes.objects) as server,

@@ -1,4 +1,4 @@
-"""What informers should reach beside the peers, and what the contenders are called."""
+"""The goals of informers relative to the peers, and the names of the contenders."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A contender's work in, one JSON line about it out: CPU, memory, wall time, and its own facts.
+"""Measures the work of a contender and prints one JSON line: CPU, memory, wall time, its own facts.
 
-Runs inside the contender's process, in whichever environment that is: standard library only.
+Runs inside the contender's process, in any environment, so it uses only the standard library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A contender's record in, one figure of it out: the columns that scenarios choose from."""
+"""The columns that scenarios choose from; each reads one figure from the record of a contender."""
 
 from __future__ import annotations
 

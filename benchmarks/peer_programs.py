@@ -1,9 +1,9 @@
-"""The peers that we are measured beside in; a program to start for each out, kept in the cache.
+"""Builds or installs the peers that kinform is compared with, and keeps them in the cache.
 
-The sources of ours that use them are in ``peers/``; the libraries come from the registries. A peer
-whose toolchain is missing is left out, and said so.
+Our programs that use them are in ``peers/``; the libraries come from the registries. A peer without
+its toolchain is skipped with a message.
 
-    python -m benchmarks.peer_programs client-go      # builds it, if it is not there yet
+    python -m benchmarks.peer_programs client-go      # builds it unless it exists
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def _built(sources: Path, name: str) -> Path:
 
 def _announce(name: str, tool: str, install: bool) -> None:
     _refuse_unless(install, f"{name} is not built yet; run without --quick")
-    _refuse_unless(shutil.which(tool) is not None, f"{name} is built with `{tool}`, not found here")
+    _refuse_unless(
+        shutil.which(tool) is not None, f"{name} requires `{tool}`, which is not installed"
+    )
     folder = cache_root() / "peers"
     folder.mkdir(parents=True, exist_ok=True)
     print(f"building {name} into {folder}, once", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A number in, that many pods as a server holds them, lists them or watches them out, encoded."""
+"""Generates pods, encoded as a server stores, lists or watches them."""
 
 from __future__ import annotations
 

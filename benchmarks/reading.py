@@ -1,4 +1,4 @@
-"""A typed object in; every field of it read, as a program that names each of them would."""
+"""Reads every field of a typed object, as a program that names each of them would."""
 
 from __future__ import annotations
 

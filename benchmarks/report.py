@@ -1,4 +1,4 @@
-"""Outcomes in; a table to read and a JSON document to keep out."""
+"""Formats outcomes as a table and as a JSON document."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Options in, measured tables out: us beside the peers, in one run, each in a fresh process.
+"""Measures kinform and its peers in one run, each in a new process, and prints tables.
 
     python benchmarks/run.py                           # everything
     python benchmarks/run.py --only list --server=static --objects 5000
     python benchmarks/run.py --only faults --scenarios resets-3s,cut-64kB --seconds 20
     python benchmarks/run.py --quick                   # a few seconds; the figures mean little
 
-What was measured, run by run, is kept in benchmarks/results/.
+The figures of earlier runs are in benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--server",
         choices=tuple(SERVERS),
-        help="whom to list from; default real if its binaries are there",
+        help="the server to list from; default real if its binaries exist",
     )
     parser.add_argument(
         "--quick", action="store_true", help="small and once; installs no peers that are missing"
@@ -103,7 +103,7 @@ def _run_faults(options: argparse.Namespace) -> Mapping[str, Any]:
 def main() -> int:
     options = parse(sys.argv[1:])
     if not IS_COMPILED:
-        print("kinform is not compiled here, and slower than it could be: was there no C compiler?")
+        print("the C code of kinform is not compiled, so it is slower; is a C compiler installed?")
     try:
         outcomes = run(options)
         faults = _run_faults(options)

@@ -1,6 +1,6 @@
-"""Sizes in, the scenarios out, with whatever each one needs running around it.
+"""The scenarios, with the servers and writers that each needs.
 
-Those of informers are in a file of their own.
+Those of informers are in ``informer_scenarios``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A number of pods in, a running server that holds them out; all a client needs is its kubeconfig.
+"""Starts a server that holds a number of pods; clients only need its kubeconfig.
 
-``static`` sends what was encoded beforehand, ``embedded`` is ``kinform serve``, and ``real`` is a
-kube-apiserver on its etcd.
+``static`` sends pods that were encoded beforehand, ``embedded`` is ``kinform serve``, and ``real``
+is a kube-apiserver with etcd.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of everything a run is about."""
+"""The sizes of a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pods encoded beforehand in, lists and watches of them out, as fast as a socket takes them.
+"""Serves lists and watches of pods that were encoded beforehand, as fast as a socket accepts them.
 
-Knows two requests: a list of pods (``limit``, ``continue``) and a watch of pods. Speaks plain
+Supports two requests: a list of pods (``limit``, ``continue``) and a watch of pods. Uses plain
 HTTP on loopback, and prints its port when it is ready.
 """
 

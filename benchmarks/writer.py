@@ -1,6 +1,6 @@
-"""Pods and a rate in, that many changes a second in etcd out, each stamped with its time.
+"""Writes pods to etcd at a given rate, each with the time of the change.
 
-Prints ``ready``, begins when it reads a line, and prints one JSON line when it is done.
+Prints ``ready``, starts when it reads a line, and prints one JSON line at the end.
 """
 
 from __future__ import annotations

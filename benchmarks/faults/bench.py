@@ -62,7 +62,7 @@ def run_faults(options: argparse.Namespace) -> dict[str, Mapping[str, Any]]:
         ContenderFailedError: A process failed.
     """
     if not real_is_available():
-        raise WrongServerError("it wants kube-apiserver; build it with `make test-cluster`")
+        raise WrongServerError("kube-apiserver is required; build it with `make test-cluster`")
     peers = available_peers([CLIENT_GO], install=not options.quick)
     watchers = [
         WATCHERS[name]

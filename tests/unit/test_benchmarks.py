@@ -55,14 +55,14 @@ def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(tmp_pa
 def test_changes_cannot_be_steady_without_a_real_server(tmp_path: Path) -> None:
     done = _run("--quick", "--server=static", "--only", "steady,import", cache=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "without steady: it wants --server=real" in done.stderr
+    assert "without steady: this scenario requires --server=real" in done.stderr
     assert "import: one import" in done.stdout
 
 
 def test_faults_are_left_out_without_a_real_server(tmp_path: Path) -> None:
     done = _run("--quick", "--only", "faults,import", cache=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "without faults: it wants kube-apiserver" in done.stderr
+    assert "without faults: kube-apiserver is required" in done.stderr
     assert "import: one import" in done.stdout
 
 
@@ -79,8 +79,8 @@ def test_a_peer_without_its_toolchain_is_left_out_with_a_reason(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert available_peers([CLIENT_GO, KUBE_RS], install=True) == {}
     said = capsys.readouterr().err
-    assert "without peers: client-go is built with `go`, not found here" in said
-    assert "without peers: kube-rs is built with `cargo`, not found here" in said
+    assert "without peers: client-go requires `go`, which is not installed" in said
+    assert "without peers: kube-rs requires `cargo`, which is not installed" in said
 
 
 def test_a_peer_that_is_not_there_is_not_made_in_a_hurry(

@@ -73,7 +73,7 @@ class LoopState:
 
             def create_task() -> None:
                 task = loop.create_task(_run_and_log_failure(work, self.name))
-                self.closers[task] = lambda: _finished(task)
+                self.closers[task] = lambda: _wait_for_task(task)
                 task.add_done_callback(lambda task: self.closers.pop(task, None))
 
             with suppress(RuntimeError):
@@ -144,7 +144,7 @@ async def _run_and_log_failure(work: Closer, name: str) -> None:
         logger.debug("%s: closing a resource failed", name, exc_info=True)
 
 
-async def _finished(task: asyncio.Task[None]) -> None:
+async def _wait_for_task(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """RunnableFacade coroutines on its loop while the caller waits. Thread-safe.
+    """Runs coroutines on its loop while the caller waits. Thread-safe.
 
     Its thread is a daemon that ends with ``stop()``, with the last reference to this object, or
     with the interpreter. It does not survive a fork: in the child every call raises.

@@ -70,7 +70,7 @@ class BackgroundTask(Runnable):
 
     Args:
         name: The name used in errors and logs.
-        work: RunnableFacade until it is cancelled.
+        work: Runs until it is cancelled.
     """
 
     def __init__(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -293,11 +293,11 @@ def test_invalid_changes_are_rejected_and_change_nothing(client: Client) -> None
     some = informer_of(client, "a", labels="app=web")
     with pytest.raises(ConfigError, match="'x' is not in the scope; it covers a"):
         some.remove_namespace("x")
-    with pytest.raises(ConfigError, match="covered with other selectors; change them with set_sel"):
+    with pytest.raises(ConfigError, match="covered already, with other selectors; change them"):
         some.add_namespace("a", labels="app=db")
     with pytest.raises(SelectorError):
         some.set_selectors(labels="app in (")
     assert str(some.scope) == "in a where app=web"
     by_hand = SharedIndexInformer(LoggedSource("x").list_watch())
-    with pytest.raises(ConfigError, match="made from callables, so its scope cannot change"):
+    with pytest.raises(ConfigError, match="cannot change, because it consists of callables"):
         by_hand.set_selectors(labels="app=db")

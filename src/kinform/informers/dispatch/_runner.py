@@ -251,7 +251,7 @@ class TaskRunner(Runner):
                     return
                 if self._mailbox:
                     continue
-                # A notify after the check of the mailbox finds this future.
+                # A notify() after the check of the mailbox finds this future.
                 more = self._more = self._loop.create_future()
             try:
                 await more

@@ -290,24 +290,24 @@ class DeltaFIFO(Generic[T]):
             batch[entry.key] = entries.popleft()
         deltas = Deltas(batch.values())
         if self._remembered is not None or self._producers:
-            self._taken(deltas)
+            self._note_taken(deltas)
         return deltas
 
     def _take_one(self) -> Deltas[T]:
         entry = self._entries.popleft()
         if isinstance(entry, _Bookmark):
             mark = Deltas[T].of(DeltasKind.BOOKMARK, (), resource_version=entry.resource_version)
-            return self._taken(mark)
+            return self._note_taken(mark)
         if isinstance(entry, _Resume):
             mark = Deltas[T].of(DeltasKind.RESUME, (), resource_version=entry.resource_version)
-            return self._taken(mark)
+            return self._note_taken(mark)
         if isinstance(entry, _Resync):
-            return self._taken(Deltas.of(DeltasKind.RESYNC, self._resync_deltas()))
+            return self._note_taken(Deltas.of(DeltasKind.RESYNC, self._resync_deltas()))
         replace: _Replace[T] = entry
         listed = replace.objects
         deltas = self._missing_from(listed)
         deltas += [Delta(DeltaType.REPLACED, obj, key) for key, obj in listed.items()]
-        return self._taken(
+        return self._note_taken(
             Deltas.of(
                 DeltasKind.REPLACE,
                 deltas,
@@ -329,7 +329,7 @@ class DeltaFIFO(Generic[T]):
         ]
         return [Delta(DeltaType.DELETED, tombstone, tombstone.key) for tombstone in gone]
 
-    def _taken(self, deltas: Deltas[T]) -> Deltas[T]:
+    def _note_taken(self, deltas: Deltas[T]) -> Deltas[T]:
         if self._remembered is not None:
             self._remembered.note(deltas)
         if self._producers and len(self._entries) < self.capacity:

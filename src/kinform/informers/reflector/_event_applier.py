@@ -86,7 +86,7 @@ class WatchEventApplier(Generic[T]):
     def _is_expected(self, record: Record) -> bool:
         is_expected = self._admission.is_expected(record)
         if not is_expected:
-            self._reached(record.head.resource_version)
+            self._pass_version(record.head.resource_version)
         return is_expected
 
     def _take_object(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
@@ -101,7 +101,7 @@ class WatchEventApplier(Generic[T]):
         if obj is None:
             if kind is EventType.DELETED:
                 self._delete_by_key(key)
-            self._reached(record.head.resource_version)
+            self._pass_version(record.head.resource_version)
         elif kind is EventType.DELETED:
             self._deltas.append(Delta(DeltaType.DELETED, DeletedObject(key, obj), key))
         else:
@@ -122,9 +122,9 @@ class WatchEventApplier(Generic[T]):
     def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
         watch.received_bookmark()
         self._state.received_bookmark()
-        self._reached(version)
+        self._pass_version(version)
 
-    def _reached(self, version: str) -> None:
+    def _pass_version(self, version: str) -> None:
         """Pass the version to the store if no delta contains it, so that waiters are released."""
         if version:
             self._flush()
@@ -140,7 +140,7 @@ class WatchEventApplier(Generic[T]):
         if frame.type is EventType.DELETED and error.key:
             self._delete_by_key(key)
         self._state.errors[error_kind(error)] += 1
-        self._reached(error.resource_version)
+        self._pass_version(error.resource_version)
         return error.resource_version
 
     def _delete_by_key(self, key: str) -> None:

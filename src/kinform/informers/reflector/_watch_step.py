@@ -62,7 +62,7 @@ class WatchStep(Generic[T]):
         if not phase.progressed:
             raise VeryShortWatchError(
                 f"{self._context.name}: the server closed the watch from version "
-                f"{watch.opened_from or 'none'} immediately, without an event"
+                f"{watch.opened_from or 'none'} immediately, without new data"
             )
         return WaitPhase(delay=self._context.recovery.watch_ended(), then=phase.watch_again())
 
