@@ -23,6 +23,8 @@ from tests.property.history_folds import Known, Manner
 from tests.property.live_scope_model import Request, RequestedScope, ScopeFold, Selection, WriteLog
 from tests.support.waiting import wait_until
 
+_SLOW_EVENTS = faults.delay_events(0.002)
+
 
 class StoreSampler:
     """Reads the store on a thread of its own, and notes what must not be in it."""
@@ -117,6 +119,19 @@ class LiveScopeWorld(EmbeddedWorld):
                 for name in NAMESPACES
             )
         )
+
+    async def select_slowly(
+        self, selection: Selection, namespace: str, written: list[tuple[str, str | None]]
+    ) -> None:
+        """Change the selectors, and write while the pages or events of the new list arrive."""
+        for verb, fault in (("list", faults.delay_answer(0.004)), ("watch", _SLOW_EVENTS)):
+            self._api.faults.inject(
+                fault, verb=verb, resource="configmaps", namespace=namespace, times=3
+            )
+        self.set_selectors(selection, namespace)
+        for name, app in written:
+            await asyncio.sleep(0.003)
+            self.rush(namespace, name, [app])
 
     def _addition(
         self, namespace: str, selection: Selection

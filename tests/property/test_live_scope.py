@@ -49,6 +49,12 @@ changes_on_threads = st.one_of(
     steps("select_on_thread", selections, st.none() | namespaces),
     steps("toggle_all_at_once", selections),
 )
+slow_changes = steps(
+    "select_slowly",
+    selections,
+    namespaces,
+    st.lists(st.tuples(names, st.none() | apps), max_size=5),
+)
 lives = st.one_of(
     steps("join", st.sampled_from(sorted(LISTENINGS))),
     steps("leave"),
@@ -72,6 +78,15 @@ troubles = st.one_of(
         for verb, troubles in EMBEDDED_TROUBLES.items()
     ),
 )
+SHARES = {
+    writes: 4,
+    changes: 3,
+    changes_on_threads: 1,
+    slow_changes: 1,
+    troubles: 1,
+    waits: 2,
+    lives: 1,
+}
 
 
 @pytest.fixture
@@ -92,9 +107,7 @@ def silent_logs() -> Iterator[None]:
     streaming=st.booleans(),
     page_size=st.sampled_from([None, 1, 2]),
     before=st.lists(st.one_of(writes, writes, changes), max_size=8),
-    acts=acts_of(
-        mixed({writes: 4, changes: 3, changes_on_threads: 1, troubles: 1, waits: 2, lives: 1})
-    ),
+    acts=acts_of(mixed(SHARES)),
 )
 def test_store_and_handlers_follow_every_change_of_the_scope(
     initial: dict[str, Selection],
