@@ -1,6 +1,7 @@
 """Measures the CPU per event of this tree beside other checkouts, on the same events.
 
     python benchmarks/bench_beside.py OTHER [OTHER ...] [--form typed] [--rounds 4] [--seconds 15]
+    python benchmarks/bench_beside.py OTHER [OTHER ...] --sync [--rounds 8]
 
 On a shared machine, two consecutive runs may differ by a third for unrelated reasons. Programs that
 run side by side are affected equally, so differences of a few per cent become visible. Each OTHER
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -30,18 +32,25 @@ from benchmarks.writer import STAMP
 _REST = 2.0
 
 
+class Figures(NamedTuple):
+    """What a round measured of one tree: CPU, and a second figure."""
+
+    cpu: float
+    other: float
+
+
 @contextmanager
-def following(
-    tree: Path, server: Server, form: str, objects: int
+def started(
+    tree: Path, server: Server, form: str, objects: int, **more: object
 ) -> Iterator[subprocess.Popen[str]]:
-    """An informer of that tree which has synced, ready to hear ``go`` and ``stop``."""
+    """Run an informer of a tree in a process of its own."""
     given = {
         "kubeconfig": str(server.kubeconfig),
         "objects": objects,
         "stamp": STAMP,
-        "mode": "steady",
         "typed": form == "typed",
         "started": time.monotonic_ns(),
+        **more,
     }
     with subprocess.Popen(
         [
@@ -54,20 +63,29 @@ def following(
         text=True,
     ) as process:
         try:
-            assert process.stdout is not None
-            if process.stdout.readline() != "synced\n":
-                raise SystemExit(
-                    f"the informer of {tree} did not sync; its output above has the reason"
-                )
             yield process
         finally:
             process.terminate()
 
 
-def one_round(
+@contextmanager
+def following(
+    tree: Path, server: Server, form: str, objects: int
+) -> Iterator[subprocess.Popen[str]]:
+    """An informer of that tree which has synced, ready to receive ``go`` and ``stop``."""
+    with started(tree, server, form, objects, mode="steady") as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "synced\n":
+            raise SystemExit(
+                f"the informer of {tree} did not sync; its output above has the reason"
+            )
+        yield process
+
+
+def event_round(
     trees: Sequence[Path], server: Server, pods: Path, arguments: argparse.Namespace
-) -> list[float]:
-    """Microseconds of CPU an event, of each tree."""
+) -> list[Figures]:
+    """Microseconds of CPU per event, and the 99th percentile of delays in milliseconds."""
     assert server.cluster is not None
     etcd_url, events = server.cluster.etcd_url, RATE * arguments.seconds
     compact(etcd_url)
@@ -87,19 +105,45 @@ def one_round(
                 write()
                 time.sleep(1)
         records = [json.loads(informer.communicate()[0]) for informer in informers]
-    return [record["window_cpu"] / len(record["delays"]) * 1e6 for record in records]
+    return [
+        Figures(
+            record["window_cpu"] / len(record["delays"]) * 1e6,
+            statistics.quantiles(record["delays"], n=100)[98] * 1e3,
+        )
+        for record in records
+    ]
+
+
+def sync_round(
+    trees: Sequence[Path], server: Server, _pods: Path, arguments: argparse.Namespace
+) -> list[Figures]:
+    """Seconds of CPU for a sync, and the memory afterwards in megabytes; one tree after another."""
+    figures = []
+    for tree in trees:
+        with started(
+            tree, server, arguments.form, arguments.objects, mode="sync", rest=1.0
+        ) as informer:
+            record = json.loads(informer.communicate()[0])
+        figures.append(Figures(record["cpu"], record["rest"] / 1e6))
+    return figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("others", nargs="+", type=Path, help="folders with other checkouts")
+    parser.add_argument("--sync", action="store_true", help="measure initial syncs, not events")
     parser.add_argument("--form", choices=("typed", "dynamic"), default="typed")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--objects", type=int, default=20_000)
     arguments = parser.parse_args()
     trees = [ROOT, *(other.resolve() for other in arguments.others)]
-    costs: list[list[float]] = []
+    one_round, units = (
+        (sync_round, ("s of CPU", "MB"))
+        if arguments.sync
+        else (event_round, ("µs of CPU", "ms p99"))
+    )
+    rounds: list[list[Figures]] = []
     with real_server(objects=arguments.objects) as server, tempfile.TemporaryDirectory() as folder:
         pods = Path(folder) / "pods"
         assert server.cluster is not None
@@ -107,12 +151,19 @@ def main() -> None:
         for number in range(arguments.rounds):
             # Who starts first has no advantage twice.
             turn = 1 if number % 2 == 0 else -1
-            costs.append(one_round(trees[::turn], server, pods, arguments)[::turn])
-            print(f"round {number + 1}:", *(f"{cost:4.0f}" for cost in costs[-1]), flush=True)
+            rounds.append(one_round(trees[::turn], server, pods, arguments)[::turn])
+            shown = (f"{each.cpu:.4g}/{each.other:.4g}" for each in rounds[-1])
+            print(f"round {number + 1}:", *shown, flush=True)
     for place, tree in enumerate(trees):
-        mean = statistics.mean(cost[place] for cost in costs)
-        ratio = statistics.mean(cost[place] / cost[0] for cost in costs)
-        print(f"{mean:5.0f} µs per event, {ratio:.3f} of this tree: {tree}")
+        columns = []
+        for figure, unit in enumerate(units):
+            values = [each[place][figure] for each in rounds]
+            ratios = [each[place][figure] / each[0][figure] for each in rounds]
+            mean, median = statistics.mean(ratios), statistics.median(ratios)
+            columns.append(
+                f"{statistics.median(values):.4g} {unit}, {mean:.3f} of this tree (median {median:.3f})"
+            )
+        print(f"{tree}: {'; '.join(columns)}")
 
 
 if __name__ == "__main__":
