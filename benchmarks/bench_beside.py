@@ -159,9 +159,9 @@ def main() -> None:
         for figure, unit in enumerate(units):
             values = [each[place][figure] for each in rounds]
             ratios = [each[place][figure] / each[0][figure] for each in rounds]
-            mean, median = statistics.mean(ratios), statistics.median(ratios)
             columns.append(
-                f"{statistics.median(values):.4g} {unit}, {mean:.3f} of this tree (median {median:.3f})"
+                f"{statistics.median(values):.4g} {unit}, {statistics.mean(ratios):.3f} of this "
+                f"tree (median {statistics.median(ratios):.3f})"
             )
         print(f"{tree}: {'; '.join(columns)}")
 
