@@ -63,23 +63,15 @@ def main() -> int:
             is_required = os.environ.get("CI") or os.environ.get("KINFORM_REQUIRE_CLUSTER")
             return 1 if is_required else 0
         except FailureError as failure:
-            print_reports(Path(directory))
             print(f"sanitize: {failure}", file=sys.stderr)
             return 1
         for command in commands(arguments.seconds):
             print("sanitize:", " ".join(command), flush=True)
             code = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment).returncode
             if code:
-                print_reports(Path(directory))
                 print(f"sanitize: failed with exit code {code}", file=sys.stderr)
                 return 1
     return 0
-
-
-def print_reports(directory: Path) -> None:
-    """Print the reports of the sanitizers, which have a file for each process."""
-    for report in sorted(directory.glob("report.*")):
-        print(report.read_text(), file=sys.stderr)
 
 
 def prepare(directory: Path) -> dict[str, str]:
@@ -106,15 +98,14 @@ def prepare(directory: Path) -> dict[str, str]:
         subprocess.run(
             [compiler, *FLAGS, f"-I{include}", str(source), "-o", str(target)], check=True
         )
-    report = directory / "report"  # pytest captures what is written to stderr
     environment = {
         **{name: value for name, value in os.environ.items() if name != "KINFORM_INTERPRETED"},
         "PYTHONPATH": str(directory),
         "LD_PRELOAD": library,
         # Python's own allocator would hide overflows between its objects.
         "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:log_path={report}",
-        "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:log_path={report}",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     if subprocess.run([sys.executable, "-c", ""], env=environment).returncode:
         raise MissingToolError(f"Python does not run with {library}")
@@ -145,19 +136,10 @@ def _output(*command: str) -> str:
 
 
 def commands(seconds: float) -> list[list[str]]:
-    pytest = [
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "--timeout=300",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        DESELECTED,
-        *TESTS,
-    ]
-    return [pytest, ["-m", "tests.support.fuzz_native", "--seconds", str(seconds)]]
+    # Without capturing, so that the reports of the sanitizers are shown.
+    options = ("-q", "-x", "-s", "--timeout=300", "-p", "no:cacheprovider", "-k", DESELECTED)
+    fuzz = ["-m", "tests.support.fuzz_native", "--seconds", str(seconds)]
+    return [["-m", "pytest", *options, *TESTS], fuzz]
 
 
 if __name__ == "__main__":

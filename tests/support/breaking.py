@@ -19,6 +19,8 @@ def broken(
     """
     made = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 5))):
+        if not made:
+            break
         at = place(len(made))
         how = chance.randrange(4)
         if how == 0:

@@ -101,6 +101,8 @@ def run_round(seed: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="fuzz compiled code")
     parser.add_argument("--seconds", type=float, default=60.0)
+    # A fixed number, so that a faster machine does not run other rounds than the slower ones.
+    parser.add_argument("--rounds", type=int, default=50_000)
     parser.add_argument("--seed", type=int, help="run only this round")
     arguments = parser.parse_args()
     if arguments.seed is not None:
@@ -108,7 +110,7 @@ def main() -> int:
         return 0
     until = time.monotonic() + arguments.seconds
     seed = 0
-    while time.monotonic() < until:
+    while seed < arguments.rounds and time.monotonic() < until:
         try:
             run_round(seed)
         except BaseException:
