@@ -248,7 +248,8 @@ class InformerFactory(ABC, Generic[T]):
     def _lease(
         self, key: InformerKey, form: type[V], make: Callable[[], SharedIndexInformer[Any]]
     ) -> ResourceInformer[V]:
-        if key not in self._map:
+        # After a shutdown, the factory's own informers can still be read.
+        if not (self._map.is_shut_down and key in self._map):
             self._require_open()
         return self._map.lease(key, form, make, owner=self)
 
@@ -323,7 +324,7 @@ class InformerFactory(ABC, Generic[T]):
         again. Idempotent; concurrent calls all wait.
         """
         self._is_shut_down = True
-        if self._owns_map:
+        if self._owns_map and not self._map.has_other_owners(self):
             await self._map.shutdown()
             return
         for informer in self._map.release_all(self):

@@ -97,13 +97,14 @@ class InformerMap:
             if key not in self._entries:
                 self._entries[key] = entry
                 entry.informer.scope_guard = partial(self._change_scope, entry)
-            entry.leases[owner] += 1
+            if not self._is_shut_down:
+                entry.leases[owner] += 1
         return ResourceInformer(
             key.resource,
             view,
             start=partial(self._start, entry),
             release=partial(self._release, entry, owner),
-            is_removed=lambda: entry.is_removed,
+            is_ended=lambda: self._is_shut_down or entry.is_removed or not entry.leases[owner],
         )
 
     def free_name(self, key: InformerKey) -> str:
@@ -137,6 +138,17 @@ class InformerMap:
 
     def __repr__(self) -> str:
         return f"<InformerMap of {len(self)} informers>"
+
+    @property
+    def is_shut_down(self) -> bool:
+        return self._is_shut_down
+
+    def has_other_owners(self, owner: object) -> bool:
+        """Whether there are leases that do not belong to ``owner``."""
+        with self._lock:
+            return any(
+                entry.leases.total() > entry.leases[owner] for entry in self._entries.values()
+            )
 
     def release_all(self, owner: object) -> list[SharedIndexInformer[Any]]:
         """End all leases of an owner, and return the informers that stop because of it."""

@@ -40,14 +40,14 @@ class ResourceInformer(Generic[T]):
         *,
         start: Callable[[], None],
         release: Callable[[], Latch | None],
-        is_removed: Callable[[], bool],
+        is_ended: Callable[[], bool],
     ) -> None:
         self.resource = resource
         self.informer = informer
         self.lister: Lister[T] = Lister(informer.indexer, informer.form, resource.resource)
         self._start = start
         self._release = release
-        self._is_removed = is_removed
+        self._is_ended = is_ended
         self._is_released = False
         self._lock = threading.Lock()
 
@@ -60,8 +60,8 @@ class ResourceInformer(Generic[T]):
 
     @property
     def is_released(self) -> bool:
-        """Whether the lease has ended, by a release or because the informer was removed."""
-        return self._is_released or self._is_removed()
+        """Whether the lease has ended: released, or ended by a shutdown or a removal."""
+        return self._is_released or self._is_ended()
 
     def _end(self) -> Latch | None:
         with self._lock:

@@ -295,6 +295,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         Raises:
             ConfigError: All namespaces are covered already, or this one is with other selectors;
                 or the source was made from callables.
+            StateError: The informer has several leases.
             SelectorError: A selector is invalid.
         """
         return self._core.scope.add_namespace(namespace, _selectors(labels, fields))
@@ -307,6 +308,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
 
         Raises:
             ConfigError: The namespace is not covered, or all of them are covered together.
+            StateError: The informer has several leases.
         """
         return self._core.scope.remove_namespace(namespace)
 
@@ -322,6 +324,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         Raises:
             ConfigError: The namespace is not covered by itself, or the source was made from
                 callables.
+            StateError: The informer has several leases.
             SelectorError: A selector is invalid.
         """
         return self._core.scope.set_selectors(_selectors(labels, fields), namespace)

@@ -9,7 +9,7 @@ import pytest
 from kinform import Client, DynamicSharedInformerFactory, SharedInformerFactory
 from kinform.api import GVR
 from kinform.errors import AlreadyStoppedError, ConfigError, StateError
-from kinform.informers import InformerKey, MetadataSharedInformerFactory
+from kinform.informers import InformerKey, InformerMap, MetadataSharedInformerFactory
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer
 from tests.support.config_maps import MAPS, config_map
@@ -145,3 +145,56 @@ async def test_views_share_one_lifecycle(client: Client) -> None:
     async with typed:
         assert trees.is_running
     assert trees.is_stopped
+
+
+async def test_shutdown_of_the_factory_with_the_map_leaves_informers_of_others(
+    kinform_api: ApiServer, client: Client
+) -> None:
+    one = DynamicSharedInformerFactory(client, options=QUICK)
+    two = DynamicSharedInformerFactory(client, options=QUICK, informer_map=one.informer_map)
+    one.for_resource(MAPS)
+    kept = two.for_resource(MAPS)
+    two.start()
+    await one.shutdown()
+    assert kept.informer.is_running
+    two.for_resource("v1/secrets")
+    two.start()
+    assert await two.wait_for_cache_sync(timeout=20)
+    await two.shutdown()
+    assert kept.informer.is_stopped
+
+
+async def test_leases_of_a_factory_end_with_its_shutdown(client: Client) -> None:
+    shared = InformerMap()
+    one = DynamicSharedInformerFactory(client, options=QUICK, informer_map=shared)
+    two = DynamicSharedInformerFactory(client, options=QUICK, informer_map=shared)
+    alone = DynamicSharedInformerFactory(client, options=QUICK)
+    ended, kept, own = (each.for_resource(MAPS) for each in (one, two, alone))
+    await one.shutdown()
+    await alone.shutdown()
+    assert not kept.is_released
+    assert ended.is_released
+    assert own.is_released
+    with pytest.raises(AlreadyStoppedError):
+        one.for_resource(MAPS)
+    ended.release()
+    assert len(shared) == 1
+
+
+async def test_a_map_starts_and_waits_for_single_keys(
+    kinform_api: ApiServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client, options=QUICK)
+    maps, secrets = factory.core.v1.config_maps, factory.core.v1.secrets
+    informers = factory.informer_map
+    key = InformerKey(MAPS)
+    informers.start([key])
+    result = await informers.wait_for_sync(20, keys=[key])
+    assert list(result) == ["v1/configmaps"]
+    assert result
+    assert maps.informer.is_running
+    assert not secrets.informer.was_started
+    assert informers.get(key) is maps.informer
+    with pytest.raises(StateError, match="has no informer for v1/pods"):
+        informers.start([InformerKey(GVR("", "v1", "pods"))])
+    await factory.shutdown()
