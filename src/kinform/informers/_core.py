@@ -275,6 +275,7 @@ class InformerCore:
                 deltas,
                 list_source=self._list_source(source) if is_list else ChangeSource.RELIST,
                 unchanged=is_list and self.dispatcher.accepts_unchanged,
+                selects=None if source.synced else source.selects,
             )
             is_full = self.dispatcher.deliver(changes) if changes else False
             # The version of this source; the store's version may come from another source.

@@ -35,18 +35,25 @@ class DeltaApplier(Generic[T]):
         self.resource_version = ""
 
     def apply(
-        self, deltas: Deltas[T], *, list_source: ChangeSource, unchanged: bool
+        self,
+        deltas: Deltas[T],
+        *,
+        list_source: ChangeSource,
+        unchanged: bool,
+        selects: Callable[[Entry], bool] | None = None,
     ) -> list[Change]:
         """Apply one item of the queue and return the changes, in order of delivery.
 
         Args:
             deltas: One item of the queue.
             list_source: The cause of the changes, if this is a list.
+            selects: Whether an object fits the selectors of the list, if this is the first list of
+                its source: what is missing was in the list of a source with other selectors.
             unchanged: Whether to include objects that a list found unchanged.
         """
         self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
-            return self._replace(deltas, list_source, unchanged)
+            return self._replace(deltas, list_source, unchanged, selects)
         if deltas.kind in (DeltasKind.BOOKMARK, DeltasKind.RESUME):
             self._table.bookmark(deltas.resource_version)
             return []
@@ -91,21 +98,25 @@ class DeltaApplier(Generic[T]):
             old = self._to_entry(gone.object)
         return Change(ChangeType.DELETED, key, source, old, final, now)
 
-    def _replace(self, deltas: Deltas[T], source: ChangeSource, unchanged: bool) -> list[Change]:
+    def _replace(
+        self,
+        deltas: Deltas[T],
+        source: ChangeSource,
+        unchanged: bool,
+        selects: Callable[[Entry], bool] | None,
+    ) -> list[Change]:
         now = time.monotonic()
         changes: list[Change] = []
         removed: list[str] = []
         put: dict[str, Entry] = {}
         get = self._table.get
-        # What the first list of a source removes came from a source with other selectors.
-        is_initial = source is ChangeSource.INITIAL
-        deletion_source = ChangeSource.SCOPE if is_initial else source
         for delta in deltas:
             key = delta.key
             old = get(key)
             if isinstance(delta.object, DeletedObject):
                 removed.append(key)
-                changes.append(Change(ChangeType.DELETED, key, deletion_source, old, None, now))
+                cause = source if selects is None else _cause(old, selects)
+                changes.append(Change(ChangeType.DELETED, key, cause, old, None, now))
                 continue
             entry = put[key] = self._to_entry(delta.object)
             if old is None or unchanged or not self._is_same(old, entry):
@@ -147,6 +158,12 @@ class DeltaApplier(Generic[T]):
         if version:
             return True
         return bool(old.payload == new.payload if self._keeps_records else old == new)
+
+
+def _cause(gone: Entry | None, selects: Callable[[Entry], bool]) -> ChangeSource:
+    """Return why an object is missing from a list with new selectors."""
+    is_deleted = gone is not None and selects(gone)
+    return ChangeSource.RELIST if is_deleted else ChangeSource.SCOPE
 
 
 def resync_changes(table: Table) -> list[Change]:

@@ -7,13 +7,14 @@ from collections.abc import Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
+from kinform.client import as_label_selector
 from kinform.errors import ConfigError
 from kinform.informers._delta_controller import DeltaController
 from kinform.informers._scope import ALL_NAMESPACES, Selectors
 from kinform.informers.reflector import ReflectorState, ReflectorStatus
 from kinform.informers.sources import Source
 from kinform.informers.store import Indexer
-from kinform.objects import Handle
+from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
 
@@ -46,6 +47,10 @@ class SourceState:
         self.controller: DeltaController[Any] | None = None
         self.task: asyncio.Task[None] | None = None
         self.is_retired = False
+        self._labels = as_label_selector(source.labels)
+        self._has_same_fields = not source.fields or (
+            predecessor is not None and predecessor.source.fields == source.fields
+        )
         self.known = (
             indexer if source.namespace is None else NamespaceObjects(indexer, source.namespace)
         )
@@ -57,6 +62,10 @@ class SourceState:
     @property
     def selectors(self) -> Selectors:
         return Selectors(self.source.labels, self.source.fields)
+
+    def selects(self, record: Record) -> bool:
+        """Whether an object that the predecessor selected is known to be selected here, too."""
+        return self._has_same_fields and self._labels.matches(record.head.labels)
 
     @property
     def is_running(self) -> bool:

@@ -146,3 +146,27 @@ async def test_handlers_may_change_the_scope(
         for latch in latches:
             await latch
     assert names(informer) == ["a", "c"]
+
+
+async def test_object_deleted_during_a_swap_that_fits_both_scopes_is_not_out_of_scope(
+    kinform_api: ApiServer, client: Client
+) -> None:
+    kinform_api.create(config_map("a", app="web"))
+    source = ListWatch.for_resource(client, MAPS, namespace="default")
+    informer = SharedIndexInformer(source, options=QUICK)
+    deleted: list[DeletedObject[Unstructured]] = []
+    informer.add_event_handler(on_delete=deleted.append)
+    async with asyncio.timeout(20), informer:
+        await informer.has_synced
+        kinform_api.faults.inject(
+            faults.forbidden(),
+            resource="configmaps",
+            times=None,
+            when=lambda call: not call.query.get("labelSelector"),
+        )
+        await kinform_api.stop()
+        kinform_api.delete(MAPS, "a", "default")
+        await kinform_api.start()
+        await informer.set_selectors(labels="app=web")
+        await wait_until(lambda: bool(deleted))
+    assert [each.out_of_scope for each in deleted] == [False]
