@@ -14,9 +14,9 @@ from kinform.errors import AlreadyStartedError
 from kinform.informers.queue import Delta, DeltaFIFO, Deltas
 from kinform.informers.reflector import (
     Admission,
+    QueueTarget,
     Reflector,
     ReflectorOptions,
-    ReflectorTarget,
     TargetFailedError,
     WatchFailure,
 )
@@ -110,30 +110,18 @@ class DeltaController(Generic[T]):
             self._processor.close()
 
 
-class _QueueProcessor(ReflectorTarget[T]):
+class _QueueProcessor(QueueTarget[T]):
     """Puts changes into a queue and processes the whole queue after each batch."""
 
     def __init__(
         self, queue: DeltaFIFO[T], process: Callable[[Deltas[T]], Awaitable[object] | object]
     ) -> None:
-        self._queue = queue
+        super().__init__(queue)
         self._process = process
         # Without it, the reflector and its resync could wait for entries the other has taken.
         self._emptying = asyncio.Lock()
         # The awaitable returned by the last call of ``process``.
         self._pending: Awaitable[object] | None = None
-
-    def replace(self, objects: dict[str, T], resource_version: str) -> None:
-        self._queue.replace_keyed(objects, resource_version)
-
-    def resync(self) -> None:
-        self._queue.resync()
-
-    def bookmark(self, resource_version: str) -> None:
-        self._queue.bookmark(resource_version)
-
-    def resume(self, resource_version: str) -> None:
-        self._queue.resume(resource_version)
 
     def put(self, deltas: list[Delta[T]]) -> Demand:
         queue = self._queue
