@@ -83,7 +83,7 @@ class TypeReader:
 _CUSTOM = {
     "Time": ("datetime", "None"),
     "MicroTime": ("MicroTime", "None"),
-    "Quantity": ("Quantity", "None"),
+    "Quantity": ("Quantity", "Quantity()"),
     "IntOrString": ("int | str", "0"),
     "FieldsV1": ("FieldsV1", "FieldsV1()"),
     "RawExtension": ("Any", "None"),

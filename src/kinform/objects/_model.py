@@ -78,7 +78,7 @@ def model_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 def _read_custom(kind: type, value: Any) -> Any:
     if kind is Quantity and type(value) in (str, int, float):
-        return Quantity(value)
+        return Quantity.from_wire(str(value))
     if issubclass(kind, Nestable) and isinstance(value, dict):
         return kind.from_nested(value)
     # msgspec adds the path to a TypeError, but not to its own errors.

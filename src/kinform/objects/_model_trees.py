@@ -18,6 +18,7 @@ import msgspec
 from kinform.errors import EncodeError
 from kinform.objects._frozen import thaw
 from kinform.objects._nested import Nestable
+from kinform.objects._quantity import Quantity
 
 Origins = dict[int, tuple[msgspec.Struct, dict[str, Any]]]
 """The tree that each model was read from, by the id of the model, which is kept alive with it."""
@@ -218,8 +219,10 @@ def _plain_model(model: msgspec.Struct, origins: Origins) -> dict[str, Any]:
 
 
 def _plain_scalar(value: Any, *, is_micro: bool) -> Any:
-    if isinstance(value, str):  # a quantity, or a member of an enum
+    if isinstance(value, str):  # a member of an enum
         return str.__str__(value)
+    if isinstance(value, Quantity):
+        return str(value)
     if isinstance(value, datetime):
         return written_time(value, is_micro=is_micro)
     if isinstance(value, (bytes, bytearray)):
@@ -244,8 +247,10 @@ def written_time(value: datetime, *, is_micro: bool) -> str:
 
 def _is_same(before: Any, value: Any) -> bool:
     """Report whether ``before`` decodes to ``value``; times and quantities vary in spelling."""
+    if isinstance(value, Quantity):
+        return type(before) in (int, float) and str(before) == str(value)
     if isinstance(value, str):
-        return type(before) in (int, float) and str(before) == value
+        return False
     kind = datetime if isinstance(value, datetime) else bytes
     try:
         return bool(msgspec.convert(before, kind) == value)

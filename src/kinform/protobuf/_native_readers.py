@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from types import MemberDescriptorType
 from typing import Any
 
@@ -16,28 +16,19 @@ import msgspec
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import StructReader
-from kinform.objects import Model, Quantity, alternatives
+from kinform.objects import Model, alternatives
 from kinform.protobuf._messages import SCALARS, class_of, fields_of
 from kinform.protobuf._models import ModelField, absent_of, element_reader, model_fields
-from kinform.protobuf._values import decoded_json, moment
+from kinform.protobuf._values import decoded_json, moment, quantity_of
 
 Described = tuple[str, tuple[int, ...], str, str, object, str, object]
 """A field for a StructReader: its attribute, the field numbers on the path to it, its shape, its
 kind, its converter, and its default: "is" with a value, "made" with a factory,
 or "read" with nothing, to use a decoded empty message."""
 
-# The same few quantities occur in every object.
-_shared_quantity = lru_cache(maxsize=4096)(Quantity)
-_LONGEST_SHARED = 32
-
-
-def _quantity(text: str) -> Quantity:
-    return _shared_quantity(text) if len(text) <= _LONGEST_SHARED else Quantity(text)
-
-
 _VALUES: dict[str, tuple[str, object, Callable[[], Any]]] = {
     "meta/v1.Time": ("time", moment, lambda: None),
-    "resource.Quantity": ("text of", _quantity, Quantity),
+    "resource.Quantity": ("text of", quantity_of, partial(quantity_of, "0")),
     "intstr.IntOrString": ("int or string", None, int),
     "meta/v1.FieldsV1": ("bytes of", msgspec.Raw, msgspec.Raw),
     "runtime.RawExtension": ("bytes of", decoded_json, lambda: None),

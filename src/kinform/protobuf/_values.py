@@ -125,10 +125,15 @@ def number(value: float) -> int | float:
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 
+def quantity_of(content: str) -> Quantity:
+    """Convert the text of a quantity; Go reads an empty or absent one as zero."""
+    return Quantity.from_wire(content or "0")
+
+
 TREES: dict[str, Callable[[Any], Any]] = {
     "meta/v1.Time": time_text,
     "meta/v1.MicroTime": micro_time_text,
-    "resource.Quantity": lambda message: text(message.string),
+    "resource.Quantity": lambda message: text(message.string) or "0",
     "intstr.IntOrString": int_or_string,
     "meta/v1.FieldsV1": raw_json,
     "runtime.RawExtension": raw_json,
@@ -140,7 +145,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     **TREES,
     "meta/v1.Time": time_of,
     "meta/v1.MicroTime": micro_time_of,
-    "resource.Quantity": lambda message: Quantity(text(message.string)),
+    "resource.Quantity": lambda message: quantity_of(text(message.string)),
     "meta/v1.FieldsV1": lambda message: msgspec.Raw(message.Raw),
 }
 """Converters of messages to values of models."""

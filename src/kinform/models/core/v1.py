@@ -2170,7 +2170,7 @@ class ResourceFieldSelector(Model):
 
     container_name: str = ""
     resource: str = ""
-    divisor: Quantity | None = None
+    divisor: Quantity = msgspec.field(default_factory=Quantity)
 
 
 class ResourceHealth(Model):

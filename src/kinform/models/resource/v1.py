@@ -169,7 +169,7 @@ class CapacityRequirements(Model):
 class Counter(Model):
     """Used in CounterSet.counters and DeviceCounterConsumption.counters."""
 
-    value: Quantity | None = None
+    value: Quantity = msgspec.field(default_factory=Quantity)
 
 
 class CounterSet(Model):
@@ -221,7 +221,7 @@ class DeviceAttribute(Model):
 class DeviceCapacity(Model):
     """Used in Device.capacity."""
 
-    value: Quantity | None = None
+    value: Quantity = msgspec.field(default_factory=Quantity)
     request_policy: CapacityRequestPolicy | None = None
 
 

@@ -182,7 +182,7 @@ class CapacityRequirements(Model):
 class Counter(Model):
     """Used in CounterSet.counters and DeviceCounterConsumption.counters."""
 
-    value: Quantity | None = None
+    value: Quantity = msgspec.field(default_factory=Quantity)
 
 
 class CounterSet(Model):
@@ -223,7 +223,7 @@ class DeviceAttribute(Model):
 class DeviceCapacity(Model):
     """Used in BasicDevice.capacity."""
 
-    value: Quantity | None = None
+    value: Quantity = msgspec.field(default_factory=Quantity)
     request_policy: CapacityRequestPolicy | None = None
 
 
