@@ -37,9 +37,9 @@ def pages_of(tokens: object, item: str) -> Script:
 
     async def send(head: bytes, writer: asyncio.StreamWriter) -> None:
         assert callable(tokens)
+        metadata = f'{{"resourceVersion":"1","continue":"{tokens(next(numbers))}"}}'
         body = (
-            '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"%s"}'
-            ',"items":[%s]}' % (tokens(next(numbers)), item)
+            f'{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":[{item}]}}'
         ).encode()
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
