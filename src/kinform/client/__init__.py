@@ -11,6 +11,7 @@ from kinform.client._arguments import (
     as_label_selector,
 )
 from kinform.client._client import Client
+from kinform.client._continue_guard import ContinueGuard
 from kinform.client._discovery import Discovery
 from kinform.client._forms import checked_form
 from kinform.client._frames import EventType, Frame, FrameDecoder
@@ -48,6 +49,7 @@ __all__ = [
     "ApplyKeywords",
     "BatchConsumer",
     "Client",
+    "ContinueGuard",
     "DeleteCollectionKeywords",
     "DeleteKeywords",
     "Discovery",

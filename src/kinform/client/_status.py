@@ -70,6 +70,8 @@ _BY_CODE: dict[int, type[ApiError]] = {
 _TOO_LARGE = "Too large resource version"
 
 _LONGEST_MESSAGE = 500
+# In characters. The longest valid form is a date of 29.
+_LONGEST_RETRY_AFTER = 64
 # Enough for a title and the first lines of an HTML page.
 _LONGEST_PAGE = 8192
 
@@ -129,7 +131,7 @@ def error_from_status(
     status: Status, *, code: int = 0, retry_after: float | None = None
 ) -> ApiError:
     """Return the exception for a Status, from a response or from a watch."""
-    code = status.code or code or 500
+    code = _plausible(status.code) or code or 500
     reason = status.reason or ""
     details = status.details or {}
     message = status.message or _phrase(code)
@@ -145,9 +147,14 @@ def error_from_status(
     )
 
 
+def _plausible(code: int | None) -> int:
+    """Return a status code; 0 if it is missing, or not one of HTTP."""
+    return code if code is not None and 100 <= code <= 999 else 0
+
+
 def parse_retry_after(value: str | None) -> float | None:
     """Return the seconds of a ``Retry-After`` header, a number or a date; ``None`` if invalid."""
-    if not value:
+    if not value or len(value) > _LONGEST_RETRY_AFTER:
         return None
     try:
         return _seconds(float(value))
@@ -157,15 +164,19 @@ def parse_retry_after(value: str | None) -> float | None:
 
     try:
         return _seconds(parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, OverflowError):
+    except Exception:  # of several kinds, since the date comes from the server
         return None
 
 
 def _seconds(value: object) -> float | None:
     """Return a delay: 0 if negative, ``None`` if not a finite number."""
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, int | float):
         return None
-    return max(0.0, float(value))
+    try:
+        seconds = float(value)
+    except OverflowError:  # JSON integers have any number of digits
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _error_class(

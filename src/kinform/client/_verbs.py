@@ -20,6 +20,7 @@ from kinform.client._arguments import (
     patch_media_type,
     write_query,
 )
+from kinform.client._continue_guard import ContinueGuard
 from kinform.client._discovery import Discovery
 from kinform.client._lists import ObjectList, read_list
 from kinform.client._object_decoding import confirms_success, read_answer
@@ -151,21 +152,19 @@ class Verbs(Generic[T]):
         Raises:
             ExpiredError: The version expired between pages. Do not combine the pages received so
                 far with those of a new list.
+            DecodeError: The pages would never end: the server repeats tokens or objects.
         """
         options = ListOptions() if options is None else options
         _require_options(options, "pages()")
         if not options.limit:
             options = _in_pages_of(self._state.page_size, options)
+        guard = ContinueGuard(f"list of {resource_name(resource)}")
         while True:
             page = await self.page(resource, options, namespace=namespace)
             yield page
             if not page.continue_token:
                 return
-            if page.continue_token == options.continue_token:
-                raise DecodeError(
-                    f"list of {resource_name(resource)}: the server returned the same continue "
-                    "token twice, so the list would never end"
-                )
+            guard.check(page)
             # The token contains the version; servers reject requests with both.
             options = options.replace(
                 continue_token=page.continue_token, resource_version="", resource_version_match=""

@@ -16,6 +16,8 @@ from kinform.objects import Codec, Record
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
+_SHOWN = 100
+
 
 class SplitList(NamedTuple):
     """A list, split into items that are not decoded yet."""
@@ -77,8 +79,10 @@ def wire_for(content_type: str, *, what: str) -> Wire:
         from kinform.client._protobuf_wire import PROTOBUF_WIRE
 
         return PROTOBUF_WIRE
+    # Bytes that are not UTF-8 cannot be printed.
+    shown = content_type[:_SHOWN].encode("ascii", "backslashreplace").decode()
     raise DecodeError(
-        f"{what}: the answer is {content_type}, neither JSON nor protobuf; "
+        f"{what}: the answer is {shown}, neither JSON nor protobuf; "
         "is there a proxy or a login page in between?"
     )
 

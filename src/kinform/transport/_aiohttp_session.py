@@ -129,9 +129,10 @@ def _redirect(prepared: PreparedRequest, response: aiohttp.ClientResponse) -> UR
         return None
     try:
         target = response.url.join(URL(location))
+        # Without a host, as in ``mailto:``, a URL has no origin.
+        return target if target.origin() == response.url.origin() else None
     except ValueError:
         return None
-    return target if target.origin() == response.url.origin() else None
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:

@@ -17,6 +17,9 @@ _PIECE = 256 * 1024
 # can contain thousands; a small window keeps the copying linear.
 _WINDOW = 8 * 1024
 
+# Empty members in a row. A server that flushes without data may send a few.
+_MOST_EMPTY_MEMBERS = 10_000
+
 _GZIP_FORMAT = 31
 _ZLIB_FORMAT = 15
 _RAW_FORMAT = -15
@@ -80,6 +83,7 @@ class InflatingDecoder:
         self._encoding = encoding
         self._member: _Decompress | None = None
         self._ended_members = 0
+        self._empty_members = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         pieces: list[bytes] = []
@@ -111,11 +115,18 @@ class InflatingDecoder:
                     f"{self._action}: the body is not valid {self._encoding}: {error}"
                 ) from error
             if output:
+                self._empty_members = 0
                 yield output
             if self._member.eof:
                 window = self._member.unused_data
                 self._member = None
                 self._ended_members += 1
+                self._empty_members += 1
+                if self._empty_members > _MOST_EMPTY_MEMBERS:
+                    raise TransportError(
+                        f"{self._action}: the body has more than {_MOST_EMPTY_MEMBERS} empty "
+                        f"{self._encoding} members in a row"
+                    )
             elif len(output) < _PIECE:
                 return
             else:

@@ -1,7 +1,8 @@
 """An incremental parser of HTTP/1.1 responses.
 
 It supports the responses of streams: a chunked body, a body of known length, or one that ends with
-the connection. It is strict: ambiguous input is rejected at the first invalid byte.
+the connection. It is strict: ambiguous input is rejected at the first invalid byte. A response with
+both Transfer-Encoding and Content-Length is ambiguous: two readers could disagree on its end.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _SIZE = rb"([0-9A-Fa-f]{1,16})[ \t]{0,16}(?:;[^\r\n]{0,4096})?"
 _FIRST_SIZE = re.compile(_SIZE + rb"\r\n"), re.compile(rb"(?:%b\r?)?" % _SIZE)
 _NEXT_SIZE = re.compile(rb"\r\n" + _SIZE + rb"\r\n"), re.compile(rb"\r?|\r\n(?:%b\r?)?" % _SIZE)
 _LONGEST_TRAILER_LINE = 4096
+# Of all lines together.
+_LONGEST_TRAILER = 64 * 1024
 
 
 class MalformedAnswerError(Exception):
@@ -132,6 +135,10 @@ def body_decoder(head: ResponseHead) -> BodyDecoder:
     """
     is_bodyless = head.status in _BODYLESS
     if _is_chunked(head):
+        if "Content-Length" in head.headers:
+            raise MalformedAnswerError(
+                "it has both a Transfer-Encoding and a Content-Length; is there a faulty proxy?"
+            )
         return _ChunkedBody(is_over=is_bodyless)
     length = _length(head)
     return _PlainBody(length, is_over=is_bodyless or length == 0)
@@ -165,6 +172,7 @@ class _ChunkedBody(BodyDecoder):
         self._left = 0  # bytes until the next frame
         self._frame = _FIRST_SIZE
         self._in_trailer = False
+        self._trailer_size = 0
 
     def take(self, data: bytearray, start: int, end: int) -> tuple[bytes, int]:
         pieces: list[bytes | bytearray] = []
@@ -228,6 +236,11 @@ class _ChunkedBody(BodyDecoder):
             return None
         if at == start or data[at - 1] != 0x0D:
             raise MalformedAnswerError("a line after its body does not end with CRLF")
+        self._trailer_size += at + 1 - start
+        if self._trailer_size > _LONGEST_TRAILER:
+            raise MalformedAnswerError(
+                f"the lines after its body are longer than {_LONGEST_TRAILER} bytes"
+            )
         self.is_over = at == start + 1
         return at + 1
 

@@ -33,6 +33,8 @@ from kinform.transport._tls_line import TlsLine
 _BUFFER = (512 + 16) * 1024
 # Above this size of unread data, reading from the server pauses.
 _HIGH_WATER = 1 << 20
+# The maximum size of informational (1xx) responses before the response.
+_MOST_SKIPPED = 256 * 1024
 # A global is one lookup, an enum member two; these are used for every event.
 _MORE, _STOP = Demand.MORE, Demand.STOP
 
@@ -56,6 +58,7 @@ class HttpStream(asyncio.BufferedProtocol):
         self._is_paused = False
         self._head: ResponseHead | None = None
         self._body: BodyDecoder | None = None
+        self._skipped = 0
         self.error: BaseException | None = None
         self._is_over = False
         self._reader: asyncio.Future[None] | None = None
@@ -120,6 +123,10 @@ class HttpStream(asyncio.BufferedProtocol):
             self._body = body_decoder(head)
             self._head = head
             self._wake()
+            return start
+        self._skipped += start
+        if self._skipped > _MOST_SKIPPED:
+            raise MalformedAnswerError("it consists of informational (1xx) responses without end")
         return start
 
     def _put(self, piece: bytes) -> None:

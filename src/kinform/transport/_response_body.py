@@ -12,6 +12,9 @@ from kinform._runtime import Demand, ReadOutcome
 from kinform.errors import ResponseTooLargeError, StateError, TransportError
 from kinform.transport._gzip import decoder_for
 
+# In digits. ``int`` refuses much longer ones.
+_LONGEST_LENGTH = 18
+
 READ_ONCE = "the body of a response can be read only once"
 
 
@@ -51,8 +54,7 @@ class ResponseBody(ABC):
                 await self._piece_iterator.aclose()
 
     async def read(self, limit: int | None = None) -> bytes:
-        declared = self.headers.get("Content-Length", "")
-        if limit is not None and declared.isdecimal() and int(declared) > limit:
+        if limit is not None and _declared_length(self.headers) > limit:
             self._end()
             raise self._too_large(limit)
         # BytesIO returns its buffer without a copy; joining pieces would hold the body twice.
@@ -121,3 +123,9 @@ class ResponseBody(ABC):
 
     def _too_large(self, limit: int) -> ResponseTooLargeError:
         return ResponseTooLargeError(f"{self._action}: the body is larger than {limit} bytes")
+
+
+def _declared_length(headers: Mapping[str, str]) -> int:
+    """Return the Content-Length; 0 if there is none, or not a plausible one."""
+    declared = headers.get("Content-Length", "")
+    return int(declared) if declared.isdecimal() and len(declared) <= _LONGEST_LENGTH else 0

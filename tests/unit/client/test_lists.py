@@ -180,7 +180,7 @@ async def test_a_token_that_repeats_does_not_make_an_endless_list(
     memory: MemoryTransport, client: Client
 ) -> None:
     memory.on(PATH, pages("ab", "cd")[0])
-    with pytest.raises(DecodeError, match="same continue token"):
+    with pytest.raises(DecodeError, match="repeated a continue token"):
         await client.list(PODS)
     assert len(memory.requests) == 2
 

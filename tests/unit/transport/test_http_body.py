@@ -227,10 +227,10 @@ def test_one_length_said_twice_is_one() -> None:
 # -- chunked bodies --------------------------------------------------------------------------
 
 
-def test_chunks_win_over_a_length() -> None:
-    wire = OK + b"Content-Length: 3\r\nTransfer-Encoding: Chunked\r\n\r\n" + chunk(b"hello") + END
-    receiver = receive([wire])
-    assert (receiver.received, receiver.is_over) == (b"hello", True)
+def test_chunks_with_a_length_are_ambiguous() -> None:
+    """18.18: the chunks were read, and the length ignored."""
+    wire = OK + b"Content-Length: 5\r\nTransfer-Encoding: Chunked\r\n\r\n" + chunk(b"hello") + END
+    assert "both a Transfer-Encoding and a Content-Length" in refusal(wire)
 
 
 @pytest.mark.parametrize("lines", [["gzip, chunked"], ["gzip", "chunked"], ["identity"], [" , "]])

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kinform.api import ListOptions
-from kinform.errors import DecodeError, ExpiredError, TruncatedResponseError
+from kinform.client import ContinueGuard
+from kinform.errors import ExpiredError, TruncatedResponseError
 from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.sources import Source
 from kinform.objects import Handle
@@ -44,6 +45,7 @@ class PagedList(Generic[T]):
         self.pages = 0
         self.resource_version = ""
         self.was_cut = False
+        self._continue_guard: ContinueGuard | None = None
 
     @property
     def is_resumable(self) -> bool:
@@ -56,7 +58,7 @@ class PagedList(Generic[T]):
         Raises:
             PagesExpiredError: The list cannot be completed; start another one.
             ExpiredError: The server does not have the requested version.
-            DecodeError: The response is not a list of objects.
+            DecodeError: The response is not a list of objects, or the pages would never end.
             TransportError: The connection was lost; call this again.
         """
         while True:
@@ -79,15 +81,16 @@ class PagedList(Generic[T]):
             on_page()
             if not page.continue_token:
                 return
-            if page.continue_token == options.continue_token:
-                raise DecodeError(
-                    f"{source.name}: the server repeated a continue token, "
-                    "so the list would never end"
-                )
+            self._guard(source.name).check(page)
             # The token contains the version; servers reject requests with both.
             self._options = options.replace(
                 continue_token=page.continue_token, resource_version="", resource_version_match=""
             )
+
+    def _guard(self, name: str) -> ContinueGuard:
+        if self._continue_guard is None:
+            self._continue_guard = ContinueGuard(name)
+        return self._continue_guard
 
 
 def _smaller(options: ListOptions) -> ListOptions:
