@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 from kinform.api import LabelSelector, ObjectName, Operator, namespace_key, split_namespace_key
 from kinform.client import Labels, as_label_selector
 from kinform.errors import NotFoundError
+from kinform.informers._read_guard import ReadGuard, UnsyncedReads
+from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.store import NAMESPACE_INDEX, Indexer, LabelIndex, namespace_index
 from kinform.objects import Handle, Record
 
@@ -24,19 +26,37 @@ class Lister(Generic[T]):
         indexer: The indexer that holds the objects.
         form: The class of the returned handles.
         resource: The resource name used in errors, such as ``pods``.
+        informer: The informer that fills the indexer. Without it, nothing is known about the
+            state of the cache, and reads are not checked.
+        unsynced_reads: What to do if it is read before the informer has synced: log a warning
+            once (``warn``), raise ``CacheSyncError`` (``raise``), or nothing (``allow``).
+
+    Raises:
+        ConfigError: ``unsynced_reads`` is invalid.
     """
 
-    def __init__(self, indexer: Indexer[T], form: type[T], resource: str) -> None:
+    def __init__(
+        self,
+        indexer: Indexer[T],
+        form: type[T],
+        resource: str,
+        *,
+        informer: SharedIndexInformer[T] | None = None,
+        unsynced_reads: UnsyncedReads = "warn",
+    ) -> None:
         self._indexer = indexer
         self._form = form
         self._resource = resource
+        self._guard = None if informer is None else ReadGuard(informer, unsynced_reads)
 
     def get(self, name: str | ObjectName) -> T:
         """Return one object, by name if it is cluster-scoped, otherwise by ``namespace/name``.
 
         Raises:
             NotFoundError: The object is not in the cache.
+            CacheSyncError: The cache has not synced, with ``unsynced_reads="raise"``.
         """
+        self._check_synced()
         key = name if isinstance(name, str) else namespace_key(name)
         found = self._indexer.get_by_key(key)
         if found is None:
@@ -48,6 +68,7 @@ class Lister(Generic[T]):
 
         Raises:
             SelectorError: The selector is invalid.
+            CacheSyncError: The cache has not synced, with ``unsynced_reads="raise"``.
         """
         return self._select(as_label_selector(labels), None)
 
@@ -56,15 +77,21 @@ class Lister(Generic[T]):
         return NamespaceLister(self, namespace)
 
     def __len__(self) -> int:
+        self._check_synced()
         return len(self._indexer)
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.list())
 
     def __repr__(self) -> str:
-        return f"<Lister of {len(self)} {self._resource}>"
+        return f"<Lister of {len(self._indexer)} {self._resource}>"
+
+    def _check_synced(self) -> None:
+        if self._guard is not None and not self._guard.is_open:
+            self._guard.check_synced()
 
     def _select(self, selector: LabelSelector, namespace: str | None) -> builtins.list[T]:
+        self._check_synced()
         candidates: Iterable[Record] = self._candidates(selector, namespace)
         if namespace:
             candidates = (record for record in candidates if record.head.namespace == namespace)
