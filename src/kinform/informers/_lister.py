@@ -55,11 +55,14 @@ class Lister(Generic[T]):
         Raises:
             NotFoundError: The object is not in the cache.
             CacheSyncError: The cache has not synced, with ``unsynced_reads="raise"``.
+            CacheError: The informer does not cover the namespace.
         """
         self._check_synced()
         key = name if isinstance(name, str) else namespace_key(name)
         found = self._indexer.get_by_key(key)
         if found is None:
+            if self._guard is not None:
+                self._guard.check_covers(split_namespace_key(key).namespace)
             raise self._not_found(key)
         return found
 
@@ -73,7 +76,10 @@ class Lister(Generic[T]):
         return self._select(as_label_selector(labels), None)
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """Return a lister for one namespace; the empty string selects all namespaces."""
+        """Return a lister for one namespace; the empty string selects all namespaces.
+
+        Its reads raise ``CacheError`` while the informer does not cover the namespace.
+        """
         return NamespaceLister(self, namespace)
 
     def __len__(self) -> int:
@@ -92,6 +98,8 @@ class Lister(Generic[T]):
 
     def _select(self, selector: LabelSelector, namespace: str | None) -> builtins.list[T]:
         self._check_synced()
+        if namespace and self._guard is not None:
+            self._guard.check_covers(namespace)
         candidates: Iterable[Record] = self._candidates(selector, namespace)
         if namespace:
             candidates = (record for record in candidates if record.head.namespace == namespace)
@@ -138,11 +146,17 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             NotFoundError: The object is not in the cache.
+            CacheError: The informer does not cover the namespace.
         """
         return self._lister.get(ObjectName(self._namespace, name))
 
     def list(self, labels: Labels = "") -> builtins.list[T]:
-        """Return the objects of the namespace whose labels match, ordered by key."""
+        """Return the objects of the namespace whose labels match, ordered by key.
+
+        Raises:
+            SelectorError: The selector is invalid.
+            CacheError: The informer does not cover the namespace.
+        """
         return self._lister._select(as_label_selector(labels), self._namespace)
 
     def __iter__(self) -> Iterator[T]:

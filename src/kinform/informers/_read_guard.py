@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any, Literal
 
-from kinform.errors import CacheSyncError, ConfigError
+from kinform.errors import CacheError, CacheSyncError, ConfigError
+from kinform.informers._scope import Scope
 from kinform.informers._shared_informer import SharedIndexInformer
 
 logger = logging.getLogger("kinform.informer")
@@ -28,6 +29,7 @@ class ReadGuard:
         self._informer = informer
         self._unsynced_reads = check_unsynced_reads(unsynced_reads)
         self.is_open = unsynced_reads == "allow"
+        self._all_covered: Scope | None = None
 
     def check_synced(self) -> None:
         """Report a read before the first sync. Not needed any more once ``is_open`` is true.
@@ -48,6 +50,24 @@ class ReadGuard:
         if not core.has_warned_of_reads:
             core.has_warned_of_reads = True
             logger.warning("%s", problem)
+
+    def check_covers(self, namespace: str) -> None:
+        """Report a read of a namespace that the informer does not watch.
+
+        Raises:
+            CacheError: The namespace is not covered, so the cache says nothing about it.
+        """
+        scope = self._informer.scope
+        if scope is self._all_covered or not namespace:
+            return
+        if scope.is_all_namespaces:
+            self._all_covered = scope  # the scope may change, which is another object
+        elif not scope.covers(namespace):
+            covered = ", ".join(scope.namespaces) or "no namespace"
+            raise CacheError(
+                f"{self._informer.name} does not cover namespace {namespace!r}, so the cache says "
+                f"nothing about it; it covers {covered}"
+            )
 
 
 def check_unsynced_reads(given: UnsyncedReads) -> UnsyncedReads:

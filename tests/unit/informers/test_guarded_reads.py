@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kinform import Client
-from kinform.errors import CacheSyncError, ConfigError
+from kinform.errors import CacheError, CacheSyncError, ConfigError, NotFoundError
 from kinform.informers import DynamicSharedInformerFactory
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer
@@ -114,3 +114,55 @@ async def test_an_informer_that_was_not_started_is_not_synced(client: Client) ->
             await factory.wait_for_cache_sync(timeout=20, strict=True)
         factory.start()
         assert await factory.wait_for_cache_sync(timeout=20, strict=True)
+
+
+# -- namespaces that are not covered ---------------------------------------------------------
+
+
+async def test_a_namespace_that_is_not_covered_is_an_error(
+    client: Client, kinform_api: ApiServer
+) -> None:
+    """18.7: an empty list would say that the namespace has no objects."""
+    kinform_api.create(config_map("a"))
+    factory = factory_of(client, namespace=["default", "shop"])
+    maps = factory.for_resource(MAPS)
+    async with factory:
+        await factory.wait_for_cache_sync(timeout=20, strict=True)
+        assert maps.lister.namespace("shop").list() == []
+        assert [each.name for each in maps.lister.list()] == ["a"]
+        with pytest.raises(NotFoundError):
+            maps.lister.get("shop/x")
+        for read in (
+            maps.lister.namespace("other").list,
+            lambda: list(maps.lister.namespace("other")),
+            lambda: maps.lister.namespace("other").get("x"),
+            lambda: maps.lister.get("other/x"),
+        ):
+            with pytest.raises(CacheError, match=r"'other'.*it covers default, shop"):
+                read()
+
+
+async def test_the_covered_namespaces_follow_the_scope(client: Client) -> None:
+    """18.7: the scope of an informer may change while it runs."""
+    factory = factory_of(client, namespace="default")
+    maps = factory.for_resource(MAPS)
+    other = maps.lister.namespace("other")
+    async with factory:
+        await factory.wait_for_cache_sync(timeout=20, strict=True)
+        with pytest.raises(CacheError, match="it covers default"):
+            other.list()
+        await maps.informer.add_namespace("other")
+        assert other.list() == []
+        await maps.informer.remove_namespace("other")
+        with pytest.raises(CacheError, match="it covers default"):
+            other.list()
+
+
+async def test_an_informer_of_all_namespaces_covers_each(client: Client) -> None:
+    factory = factory_of(client)
+    maps = factory.for_resource(MAPS)
+    async with factory:
+        await factory.wait_for_cache_sync(timeout=20, strict=True)
+        assert maps.lister.namespace("other").list() == []
+        with pytest.raises(NotFoundError):
+            maps.lister.get("other/x")
