@@ -17,6 +17,7 @@ from kinform.informers._informer_status import InformerStatus, SyncStatus
 from kinform.informers._kind_options import KindOptions
 from kinform.informers._lease import ResourceInformer
 from kinform.informers._lister import Lister, NamespaceLister
+from kinform.informers._read_guard import UnsyncedReads
 from kinform.informers._scope import Scope, Selectors
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
@@ -152,6 +153,7 @@ __all__ = [
     "Transform",
     "TweakListOptions",
     "UndeltaStore",
+    "UnsyncedReads",
     "WatchFailure",
     "chain",
     "deletion_handling_key",

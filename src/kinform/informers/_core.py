@@ -61,6 +61,7 @@ class InformerCore:
             registered concurrently receives each change exactly once: in the replay or after it.
         has_synced: Set once the store holds the first complete list; never reset.
         scope: The namespaces and selectors it covers, which may change while it runs.
+        has_warned_of_reads: Whether a read before the first sync was logged.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class InformerCore:
         self._options = options or ReflectorOptions()
         self._metrics = metrics
         self._fault: CacheError | None = None
+        self.has_warned_of_reads = False
         self._group: asyncio.TaskGroup | None = None
         self._waiters = VersionWaiters(name, lambda: self.scope.sources)
         self._applier = DeltaApplier(self.indexer.table, adapter)
@@ -177,6 +179,11 @@ class InformerCore:
             sources=sources,
             handlers={each.name: each.stats for each in self.dispatcher.registrations},
         )
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the store has the first complete list; true before handlers receive it."""
+        return bool(self.has_synced) or all(each.synced for each in self.scope.sources)
 
     @property
     def staleness(self) -> float | None:
@@ -277,11 +284,12 @@ class InformerCore:
                 unchanged=is_list and self.dispatcher.accepts_unchanged,
                 selects=None if source.synced else source.selects,
             )
+            if is_list:
+                source.synced = True  # before delivery: a handler may read the store at once
             is_full = self.dispatcher.deliver(changes) if changes else False
             # The version of this source; the store's version may come from another source.
             source.resource_version = self._applier.resource_version or source.resource_version
             if is_list:
-                source.synced = True
                 self.scope.settle()
                 self._check_synced()
             if self._waiters.waiting:

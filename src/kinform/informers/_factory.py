@@ -25,6 +25,7 @@ from kinform.informers._informer_key import (
 from kinform.informers._informer_map import InformerMap
 from kinform.informers._kind_options import KindOptions, chosen
 from kinform.informers._lease import ResourceInformer
+from kinform.informers._read_guard import UnsyncedReads, check_unsynced_reads
 from kinform.informers._scope import Selectors, scope_of
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
@@ -52,6 +53,7 @@ class FactoryOptions(TypedDict, Generic[T], total=False):
     metrics: Metrics
     name: str
     informer_map: InformerMap | None
+    unsynced_reads: UnsyncedReads
 
 
 class InformerFactory(ABC, Generic[T]):
@@ -74,6 +76,9 @@ class InformerFactory(ABC, Generic[T]):
         name: The name used in errors.
         informer_map: The informers to share with other factories of the same client; by default,
             the factory has its own.
+        unsynced_reads: What listers do if they are read before their informer has synced: log a
+            warning once per informer (``warn``), raise ``CacheSyncError`` (``raise``), or nothing
+            (``allow``).
 
     Raises:
         ConfigError: ``client`` is not a client, or an option is invalid.
@@ -94,6 +99,7 @@ class InformerFactory(ABC, Generic[T]):
         metrics: Metrics = NO_METRICS,
         name: str = "",
         informer_map: InformerMap | None = None,
+        unsynced_reads: UnsyncedReads = "warn",
     ) -> None:
         expect_client(client, Watcher, receiver=type(self).__name__)
         if options is not None:
@@ -121,6 +127,7 @@ class InformerFactory(ABC, Generic[T]):
         self._metrics = metrics
         self._owns_map = informer_map is None
         self._map = InformerMap(self.name) if informer_map is None else informer_map
+        self._unsynced_reads = check_unsynced_reads(unsynced_reads)
         self._is_shut_down = False
 
     @abstractmethod
@@ -251,7 +258,7 @@ class InformerFactory(ABC, Generic[T]):
         # After a shutdown, the factory's own informers can still be read.
         if not (self._map.is_shut_down and key in self._map):
             self._require_open()
-        return self._map.lease(key, form, make, owner=self)
+        return self._map.lease(key, form, make, owner=self, unsynced_reads=self._unsynced_reads)
 
     def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
         view = self.client.view(form)
@@ -337,7 +344,8 @@ class InformerFactory(ABC, Generic[T]):
         """Wait until every started informer has synced, and return the state of each.
 
         An informer that cannot sync does not delay the others; after ``timeout`` the result names
-        it and the reason.
+        it and the reason. An informer that was requested but not started is not synced, and is not
+        waited for.
 
         Args:
             timeout: Seconds to wait; ``None`` waits without limit.
@@ -347,10 +355,9 @@ class InformerFactory(ABC, Generic[T]):
             CacheSyncError: With ``strict``, the informers that have not synced, and the reasons.
         """
         informers = self.informers
-        started = [key for key, each in informers.items() if each.was_started]
-        result = await self._map.wait_for_sync(timeout, keys=started)
+        result = await self._map.wait_for_sync(timeout, keys=list(informers))
         if strict:
-            if not started and informers:
+            if informers and not any(each.was_started for each in informers.values()):
                 raise CacheSyncError(f"{self.name}: no informer was started; call start() first")
             result.raise_for_unsynced()
         return result

@@ -17,6 +17,7 @@ from kinform.api import GVR
 from kinform.errors import AlreadyStoppedError, ConfigError, StateError
 from kinform.informers._informer_key import InformerKey
 from kinform.informers._lease import ResourceInformer
+from kinform.informers._read_guard import UnsyncedReads
 from kinform.informers._scope import Scope
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult, wait_for_sync
@@ -64,6 +65,7 @@ class InformerMap:
         make: Callable[[], SharedIndexInformer[Any]],
         *,
         owner: object = None,
+        unsynced_reads: UnsyncedReads = "warn",
     ) -> ResourceInformer[V]:
         """Return a new lease of the informer for the key, creating the informer if necessary.
 
@@ -72,6 +74,7 @@ class InformerMap:
             form: The class of the objects that the caller receives.
             make: Creates the informer.
             owner: Whose lease it is; see ``keys`` and ``release_all``.
+            unsynced_reads: What the lister does before the first sync; see ``Lister``.
 
         Raises:
             AlreadyStoppedError: The map was shut down, and has no such informer to read from.
@@ -105,6 +108,7 @@ class InformerMap:
             start=partial(self._start, entry),
             release=partial(self._release, entry, owner),
             is_ended=lambda: self._is_shut_down or entry.is_removed or not entry.leases[owner],
+            unsynced_reads=unsynced_reads,
         )
 
     def free_name(self, key: InformerKey) -> str:
@@ -209,14 +213,16 @@ class InformerMap:
     async def wait_for_sync(
         self, timeout: float | None = None, *, keys: Iterable[InformerKey] | None = None
     ) -> SyncResult:
-        """Wait until these informers, or all that were started, have synced or stopped."""
+        """Wait until these informers, or all, have synced or stopped.
+
+        Informers that were not started are not waited for, and count as not synced.
+        """
         with self._lock:
             chosen = list(self._entries) if keys is None else list(keys)
             informers = {
                 entry.name: entry.informer
                 for key in chosen
                 if (entry := self._entries.get(key)) is not None
-                and (keys is not None or entry.informer.was_started)
             }
         return await wait_for_sync(informers, timeout)
 

@@ -11,6 +11,7 @@ from kinform._runtime import Latch
 from kinform.api import GVR
 from kinform.errors import AlreadyStoppedError
 from kinform.informers._lister import Lister
+from kinform.informers._read_guard import UnsyncedReads
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.objects import Handle
 
@@ -41,10 +42,17 @@ class ResourceInformer(Generic[T]):
         start: Callable[[], None],
         release: Callable[[], Latch | None],
         is_ended: Callable[[], bool],
+        unsynced_reads: UnsyncedReads = "warn",
     ) -> None:
         self.resource = resource
         self.informer = informer
-        self.lister: Lister[T] = Lister(informer.indexer, informer.form, resource.resource)
+        self.lister: Lister[T] = Lister(
+            informer.indexer,
+            informer.form,
+            resource.resource,
+            informer=informer,
+            unsynced_reads=unsynced_reads,
+        )
         self._start = start
         self._release = release
         self._is_ended = is_ended

@@ -77,12 +77,16 @@ class SyncResult(Mapping[str, SyncStatus]):
 async def wait_for_sync(
     informers: Mapping[str, SharedIndexInformer[Any]], timeout: float | None
 ) -> SyncResult:
-    """Wait until all informers have synced or stopped, or until the timeout."""
+    """Wait until all started informers have synced or stopped, or until the timeout."""
 
     def current() -> SyncResult:
         return SyncResult({name: each.sync_status() for name, each in informers.items()})
 
-    waits = [asyncio.ensure_future(_synced_or_stopped(each)) for each in informers.values()]
+    waits = [
+        asyncio.ensure_future(_synced_or_stopped(each))
+        for each in informers.values()
+        if each.was_started
+    ]
     deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
     try:
         pending = set(waits)

@@ -221,8 +221,9 @@ async def test_one_bad_resource_keeps_no_other_from_syncing_and_says_why(
 
 async def test_only_what_was_started_is_waited_for(factory: DynamicSharedInformerFactory) -> None:
     factory.for_resource(MAPS)
-    assert await factory.wait_for_cache_sync() == {}
+    assert str(await factory.wait_for_cache_sync()) == "v1/configmaps: not started"
     factory.start()
     factory.for_resource(SECRETS)
-    result = await factory.wait_for_cache_sync(timeout=20)
-    assert list(result) == ["v1/configmaps"]
+    result = await factory.wait_for_cache_sync()
+    assert result[MAPS].synced
+    assert str(result) == "v1/secrets: not started"

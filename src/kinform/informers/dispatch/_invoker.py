@@ -151,6 +151,13 @@ class HandlerInvoker(Generic[T]):
                 raise
             # This task was not cancelled: the handler awaited something that was.
             self._outcomes.fail(item, error)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # It ends the loop, or nothing: the loop thread of the blocking API keeps running.
+            self._outcomes.processed += 1
+            self._outcomes.fail(item, error)
+            if self._measure is not None:
+                self._measure(time.monotonic() - started, False)
+            raise
         self._outcomes.processed += 1
         if self._measure is not None:
             self._measure(time.monotonic() - started, self._outcomes.failed == failed)

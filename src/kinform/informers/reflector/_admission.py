@@ -123,6 +123,14 @@ class Admission(Generic[T]):
         """Quarantine bytes that cannot be decoded, and return the key of the object."""
         return self._quarantine_object(error, payload=payload)
 
+    def refuse_nameless(self, record: Record) -> str:
+        """Quarantine an object without a name, which cannot be stored, and return its key there."""
+        version = record.head.resource_version
+        error = DecodeError(
+            f"a {record.gvk.kind} without a name cannot be stored", resource_version=version
+        )
+        return self.refuse(error, record.payload)
+
     def last_good(self, key: str) -> Record | None:
         """Return the stored record of an object whose newest version is quarantined."""
         return self._known.get(key) if self._known else None

@@ -92,12 +92,13 @@ class WatchEventApplier(Generic[T]):
     def _take_object(self, kind: EventType, record: Record, watch: OpenWatch) -> None:
         if kind is _ADDED:
             self._check_replay(record, watch)
+        if not record.head.name:
+            self._admission.refuse_nameless(record)
+            self._state.errors[DecodeError.__name__] += 1
+            self._pass_version(record.head.resource_version)
+            return
         obj = self._admit(record)
         key = record.head.key
-        if not record.head.name:
-            raise CacheError(
-                f"{self._name}: received an object without a name, which cannot be stored"
-            )
         if obj is None:
             if kind is EventType.DELETED:
                 self._delete_by_key(key)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Generic, TypeVar
 
 from kinform.client import EventType, Frame, ObjectList
-from kinform.errors import ApiError, CacheError, DecodeError
+from kinform.errors import ApiError, DecodeError
 from kinform.informers.reflector._admission import Admission
 from kinform.objects import Handle, Model, Part, Record
 
@@ -26,7 +26,6 @@ class ListBuilder(Generic[T]):
     """A list under construction. The store receives it only when it is complete.
 
     Args:
-        name: The name of the list in errors.
         admission: Prepares each record for the store.
 
     Attributes:
@@ -36,24 +35,17 @@ class ListBuilder(Generic[T]):
             been received.
     """
 
-    def __init__(self, name: str, admission: Admission[T]) -> None:
-        self._name = name
+    def __init__(self, admission: Admission[T]) -> None:
         self._admission = admission
         self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
         self.is_late = False
 
     def keep(self, record: Record) -> None:
-        """Add a record.
-
-        Raises:
-            CacheError: The object has no name.
-        """
+        """Add a record, or quarantine it."""
         if not record.head.name:
-            raise CacheError(
-                f"{self._name}: the list contains a {record.gvk.kind} without a name, "
-                "which cannot be stored"
-            )
+            self.unreadable.add(self._admission.refuse_nameless(record))
+            return
         key = record.head.key
         admitted = self._admission.admit_listed(record)
         if admitted is None:

@@ -74,7 +74,7 @@ class ListStep(Generic[T]):
             ) from None
 
     def _new_list(self, options: ListOptions) -> PagedList[T]:
-        return PagedList(ListBuilder(self._context.name, self._context.admission), options)
+        return PagedList(ListBuilder(self._context.admission), options)
 
     async def _fetch(self, phase: ListPhase, pages: PagedList[T]) -> PagedList[T]:
         contact = self._context.contact

@@ -33,7 +33,7 @@ class StreamStep(Generic[T]):
             )
         )
         started = state.clock()
-        builder = ListBuilder(context.name, context.admission)
+        builder = ListBuilder(context.admission)
         try:
             version = await StreamedList(watch, builder, state).read(context.name)
         finally:

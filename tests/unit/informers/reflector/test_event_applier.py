@@ -162,6 +162,20 @@ async def test_an_unreadable_object_leaves_quarantine_and_store_when_it_is_delet
 
 
 @virtual_time
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
+async def test_an_event_without_a_name_is_quarantined_and_the_watch_goes_on(kind: str) -> None:
+    """18.9: one such event must not lead to a new list."""
+    script = listed().watches([(kind, pod("", rv="11")), ("ADDED", pod("a", rv="12")), STAY])
+    store = Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(5)
+        assert contents(store) == {"a": "12"}
+        assert list(reflector.quarantine) == ["?1"]
+        assert reflector.status().errors == {"DecodeError": 1}
+        assert script.trace == ["list 0", "watch 10"]
+
+
+@virtual_time
 async def test_a_line_that_is_not_an_event_is_quarantined_without_a_name() -> None:
     script = listed().watches(["nonsense", ("ADDED", pod("a", rv="11")), STAY])
     store = Store()
@@ -248,15 +262,17 @@ class Heap(StoreTarget[Unstructured]):
 
 @pytest.mark.parametrize("target", [filling(), Heap(Store(Unstructured))])
 @virtual_time
-async def test_an_object_without_a_name_cannot_be_kept_and_all_is_fetched_anew(
+async def test_an_object_without_a_name_is_quarantined_whatever_the_target(
     target: StoreTarget[Unstructured],
 ) -> None:
+    """18.9: it is not passed to the target, and nothing is listed again."""
     nameless = ("MODIFIED", pod("", rv="12"))
     script = listed(pod("a")).watches([("ADDED", pod("b", rv="11")), nameless, STAY], [STAY])
     async with reflecting(script.lists(pod_list(pod("z"), rv="20")), target) as reflector:
         await asyncio.sleep(10)
-        assert reflector.status().relists == {"store failed": 1}
-        assert reflector.last_sync_resource_version == "20"
+        assert reflector.status().relists == {}
+        assert reflector.last_sync_resource_version == "12"
+        assert list(reflector.quarantine) == ["?1"]
 
 
 @virtual_time

@@ -40,7 +40,7 @@ class Pages:
 
 
 def paged_list(options: ListOptions = FIRST) -> PagedList[Unstructured]:
-    return PagedList(ListBuilder("pods", Admission(Unstructured)), options)
+    return PagedList(ListBuilder(Admission(Unstructured)), options)
 
 
 def page(name: str, *, more: str = "", rv: str = "10") -> dict[str, Any]:

@@ -75,18 +75,15 @@ async def test_a_stream_is_tried_first_and_goes_on_as_the_watch() -> None:
 
 
 @virtual_time
-async def test_an_object_without_a_name_in_a_stream_is_not_stored_and_is_reported() -> None:
-    script = streaming().watches(
-        [("ADDED", pod("")), end_bookmark("9"), STAY],
-        [("ADDED", pod("a")), end_bookmark("9"), STAY],
-    )
+async def test_an_object_without_a_name_in_a_stream_is_quarantined() -> None:
+    """18.9: one such object must not fail the whole list."""
+    script = streaming().watches([("ADDED", pod("")), ("ADDED", pod("a")), end_bookmark("9"), STAY])
     store = Store()
     async with reflecting(script, store) as reflector:
         await asyncio.sleep(5)
         assert contents(store) == {"a": "1"}
-        found = reflector.status()
-    assert found.errors == {"CacheError": 1}
-    assert "the list contains a Pod without a name" in str(found.last_error)
+        assert list(reflector.quarantine) == ["?1"]
+        assert reflector.status().last_error is None
 
 
 @virtual_time
