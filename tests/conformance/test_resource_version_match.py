@@ -160,7 +160,7 @@ async def test_a_version_that_is_no_number_is_a_bad_request(
 async def test_a_version_of_the_future_times_out(server: Server, configmaps: str) -> None:
     """Takes 3 s: so long the server waits for the future to come."""
     await server.create(configmaps, config_map("one"))
-    future = "999999999"
+    future = "999999999999999999"
 
     answers = await asyncio.gather(
         server.get(configmaps, **_query(rv=future)),

@@ -86,7 +86,9 @@ async def test_nobody_gets_a_bookmark_who_did_not_ask(server: Server, configmaps
 async def test_a_version_of_the_future_is_waited_for_in_silence(
     server: Server, configmaps: str
 ) -> None:
-    async with server.watch(configmaps, resourceVersion="999999999", timeoutSeconds=1) as watch:
+    async with server.watch(
+        configmaps, resourceVersion="999999999999999999", timeoutSeconds=1
+    ) as watch:
         await server.create(configmaps, config_map("one"))
 
         assert await watch.rest() == []

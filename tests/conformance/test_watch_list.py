@@ -209,7 +209,9 @@ async def test_initial_events_can_be_declined(server: Server, configmaps: str) -
 
 async def test_a_version_of_the_future_is_an_error_event(server: Server, configmaps: str) -> None:
     """Takes 3 s: so long the server waits for the future to come."""
-    async with server.watch(configmaps, resourceVersion="999999999", **WATCH_LIST) as watch:
+    async with server.watch(
+        configmaps, resourceVersion="999999999999999999", **WATCH_LIST
+    ) as watch:
         (told_off,) = await watch.rest()
 
     assert told_off["type"] == "ERROR"

@@ -102,7 +102,9 @@ async def open_answer(
     target = urlsplit(url)
     reader, writer = await asyncio.open_connection(target.hostname, target.port, limit=1 << 24)
     try:
-        given = {"Host": target.netloc, "Content-Length": str(len(body)), **(headers or {})}
+        type_of_body = {"Content-Type": "application/json"} if body else {}
+        length = {"Content-Length": str(len(body))}
+        given = {"Host": target.netloc, **length, **type_of_body, **(headers or {})}
         head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
         writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body)
         first, *rest = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")

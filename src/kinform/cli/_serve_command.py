@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import secrets
 import shlex
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -24,7 +25,7 @@ _EXAMPLES = """\
 examples:
   kinform serve                             an empty cluster on a free port
   kinform serve --living                    a small simulated cluster: nodes, deployments, pods
-  kinform serve --tls --token secret        HTTPS; clients must send the token
+  kinform serve --tls                       HTTPS, with a random token in the kubeconfig
   kinform serve --load 10000                ten thousand pods of 13 kB in the namespace "load"
   kinform serve --kubeconfig ./kubeconfig   write the kubeconfig there
 """
@@ -46,8 +47,21 @@ def add_command(commands: Any) -> None:
         help="the port to listen on (default: a free one)",
     )
     parser.add_argument("--tls", action="store_true", help="serve HTTPS with a new certificate")
+    token = parser.add_mutually_exclusive_group()
+    token.add_argument(
+        "--token",
+        type=_argument_types.token,
+        help="require this bearer token (default: a random one with --tls, otherwise none)",
+    )
+    token.add_argument(
+        "--no-token", action="store_true", help="require no token, although --tls is given"
+    )
     parser.add_argument(
-        "--token", type=_argument_types.token, help="require this bearer token (default: none)"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept this name in the Host header, besides those of loopback; repeatable",
     )
     parser.add_argument(
         "--kubeconfig", type=Path, metavar="PATH", help="write the kubeconfig to this file"
@@ -75,9 +89,16 @@ async def _serve(arguments: argparse.Namespace) -> None:
     # Imported here to keep `kinform --help` fast.
     from kinform.testing import ApiServer
 
-    tokens = None if arguments.token is None else {arguments.token: "admin"}
+    token = arguments.token
+    # Not without TLS: kubectl never sends the token of a kubeconfig to an http:// server.
+    if token is None and arguments.tls and not arguments.no_token:
+        token = secrets.token_urlsafe(24)
     server = ApiServer(
-        port=arguments.port, tls=arguments.tls, tokens=tokens, history=arguments.history
+        port=arguments.port,
+        tls=arguments.tls,
+        tokens=None if token is None else {token: "admin"},
+        history=arguments.history,
+        allowed_hosts=arguments.allow_host,
     )
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(server)
@@ -86,7 +107,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
             _load(api, arguments.load)
         if arguments.living:
             _simulate_cluster(api, await stack.enter_async_context(asyncio.TaskGroup()), stack)
-        print(_greeting(api, kubeconfig, arguments), flush=True)
+        print(_greeting(api, kubeconfig), flush=True)
         await until_stopped()
     print("kinform: stopped", flush=True)
 
@@ -113,8 +134,8 @@ def _simulate_cluster(api: ApiServer, group: asyncio.TaskGroup, stack: AsyncExit
     stack.callback(group.create_task(life.run()).cancel)
 
 
-def _greeting(api: ApiServer, kubeconfig: Path, arguments: argparse.Namespace) -> str:
-    access = "bearer token required" if arguments.token else "no authentication"
+def _greeting(api: ApiServer, kubeconfig: Path) -> str:
+    access = "bearer token required" if api.token else "no authentication"
     lines = [
         f"kinform: serving the Kubernetes API on {api.url} ({access})",
         "",

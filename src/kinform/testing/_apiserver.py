@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +21,7 @@ from kinform.testing.recording import RequestLog, RequestRecorder
 from kinform.testing.server import (
     REQUEST_LIMIT,
     AccessControl,
+    BrowserChecks,
     Frontend,
     InProcessApi,
     Listener,
@@ -60,6 +61,8 @@ class ApiServer(InProcessApi):
         compress: Whether to compress large responses and streaming lists if the client accepts it.
         future_wait: Seconds to wait for a resource version that does not exist yet.
         watch_backlog: The number of changes buffered for a client that does not read its watch.
+        allowed_hosts: Names in the ``Host`` header to accept besides those of loopback.
+        idle_timeout: Seconds until a connection is closed that sends no request, or only a part.
         name: The name of the server in errors.
     """
 
@@ -75,6 +78,8 @@ class ApiServer(InProcessApi):
         compress: bool = True,
         future_wait: float = 3.0,
         watch_backlog: int = 1000,
+        allowed_hosts: Sequence[str] = (),
+        idle_timeout: float = 90.0,
         name: str = "embedded",
     ) -> None:
         super().__init__(ClusterState(history=history))
@@ -95,7 +100,15 @@ class ApiServer(InProcessApi):
         verbs = VerbHandlers(self._cluster, settings)
         recorder = RequestRecorder(self.requests, self.faults)
         self._access = AccessControl(tokens)
-        self._frontend = Frontend(self._cluster, verbs, recorder, self._access)
+        self._idle_timeout = idle_timeout
+        self._frontend = Frontend(
+            self._cluster,
+            verbs,
+            recorder,
+            self._access,
+            BrowserChecks(allowed_hosts),
+            body_timeout=idle_timeout,
+        )
         self._server: web.Server
         self._listening: Listener | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -136,6 +149,8 @@ class ApiServer(InProcessApi):
             request_factory=_request_factory(loop),
             handler_cancellation=True,
             access_log=None,
+            # Runs from the start of a connection, and while the headers of a request arrive.
+            keepalive_timeout=self._idle_timeout,
             max_line_size=_HEADER_LIMIT,
             max_field_size=_HEADER_LIMIT,
         )

@@ -105,7 +105,7 @@ os.waitpid(child, 0)
 
 async def ask():
     async with asyncio.timeout(10):
-        writer.write(b"GET /version HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+        writer.write(b"GET /version HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
         print((await reader.readline()).decode().strip())
         writer.close()
         await writer.wait_closed()

@@ -29,8 +29,17 @@ class Serving:
         [self.url] = re.findall(r"https?://127\.0\.0\.1:\d+", greeting)
         [self.kubeconfig] = re.findall(r"export KUBECONFIG=(\S+)", greeting)
 
-    def get(self, path: str, *, token: str = "", context: ssl.SSLContext | None = None) -> Any:
+    def get(
+        self,
+        path: str,
+        *,
+        token: str = "",
+        host: str = "",
+        context: ssl.SSLContext | None = None,
+    ) -> Any:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if host:
+            headers["Host"] = host
         request = urllib.request.Request(self.url + path, headers=headers)
         with urllib.request.urlopen(request, context=context, timeout=20) as answer:
             return json.load(answer)
@@ -95,6 +104,34 @@ def test_with_tls_and_a_token_only_who_has_both_gets_in(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401"):
             serving.get("/api/v1/pods", token="wrong", context=trust)
         assert "s3cret" not in serving.greeting
+
+
+def test_with_tls_a_random_token_is_required_unless_it_is_switched_off(tmp_path: Path) -> None:
+    """18.22: The kubeconfig carries it."""
+    path = tmp_path / "kubeconfig"
+    with _serve("--tls", "--kubeconfig", str(path)) as serving:
+        config = yaml.safe_load(path.read_text())
+        authority = config["clusters"][0]["cluster"]["certificate-authority-data"]
+        trust = ssl.create_default_context(cadata=_pem(authority))
+        token = config["users"][0]["user"]["token"]
+
+        assert len(token) >= 32
+        assert token not in serving.greeting
+        assert serving.get("/api/v1/pods", token=token, context=trust)["items"] == []
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            serving.get("/api/v1/pods", context=trust)
+
+    with _serve("--tls", "--no-token", "--kubeconfig", str(path)) as serving:
+        assert yaml.safe_load(path.read_text())["users"][0]["user"] == {}
+        assert "no authentication" in serving.greeting
+
+
+def test_other_host_names_can_be_allowed() -> None:
+    """18.22: The Host header is checked."""
+    with _serve("--allow-host", "api.test") as serving:
+        assert serving.get("/version", host="api.test")["major"] == "1"
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            serving.get("/version", host="evil.test")
 
 
 def _pem(data: str) -> str:

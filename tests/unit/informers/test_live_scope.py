@@ -268,7 +268,7 @@ async def test_wait_for_a_version_of_a_removed_namespace_ends(client: Client) ->
     informer = informer_of(client, "a", "b")
     async with informer:
         await informer.has_synced
-        latch = informer.wait_for_rv("999999999", namespace="b")
+        latch = informer.wait_for_rv("999999999999999999", namespace="b")
         await informer.remove_namespace("b")
         with pytest.raises(AlreadyStoppedError, match="does not cover namespace 'b'; it covers a"):
             await latch

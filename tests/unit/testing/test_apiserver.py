@@ -115,7 +115,7 @@ async def _turns(number: int) -> None:
 async def test_stopping_does_not_wait_for_a_version_of_the_future() -> None:
     api = ApiServer(future_wait=60)
     await api.start()
-    asking = asyncio.create_task(raw_http.ask(api.url, f"{MAPS}?resourceVersion=999999"))
+    asking = asyncio.create_task(raw_http.ask(api.url, f"{MAPS}?resourceVersion={10**18}"))
     await api.requests.wait_for(lambda request: request.verb == "list")
 
     async with asyncio.timeout(15):  # a quarter of what it would wait for the version
@@ -280,7 +280,7 @@ async def test_who_comes_when_descriptors_have_run_out_waits_until_there_are_som
                 await wait_until(lambda: "cannot accept connections" in caplog.text)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert (await asyncio.to_thread(caller.recv, 4096)).startswith(b"HTTP/1.1 200")
     assert len(caplog.records) <= 2  # it is not asked again and again
 
@@ -338,3 +338,18 @@ async def test_timestamps_come_from_the_clock(kinform_api: ApiServer) -> None:
 
     assert first["metadata"]["creationTimestamp"] == "2001-09-09T01:46:40Z"
     assert second["metadata"]["creationTimestamp"] == "1970-01-01T00:00:00Z"
+
+
+async def test_a_restarted_server_refuses_the_versions_of_the_one_before() -> None:
+    """18.8: A watch that resumes at a version of the earlier server must get a 410."""
+    async with ApiServer() as earlier:
+        for number in range(20):
+            earlier.create(_map(f"m{number}"))
+        seen = earlier.resource_version
+
+    async with ApiServer() as later:
+        later.create(_map("new"))
+        answer = await raw_http.ask(later.url, f"{MAPS}?watch=true&resourceVersion={seen}")
+
+    assert int(later.resource_version) > int(seen)
+    assert b'"code":410' in answer.body

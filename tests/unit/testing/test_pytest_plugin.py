@@ -34,7 +34,7 @@ def test_each_test_has_a_fresh_server(kinform_server):
 async def test_async(kinform_api):
     port = int(kinform_api.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /version HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    writer.write(b"GET /version HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
     assert (await reader.readline()).startswith(b"HTTP/1.1 200")
     writer.close()
     await writer.wait_closed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kinform.testing.requests._bodies import decode_any, decode_object, expect_kind, media_type
 from kinform.testing.requests._continue_tokens import LATEST_VERSION, decode_token, encode_token
+from kinform.testing.requests._documents import decode_json, parse_version_number
 from kinform.testing.requests._parsed_options import (
     ParsedDeleteOptions,
     ParsedListOptions,
@@ -24,6 +25,7 @@ __all__ = [
     "Query",
     "RequestTarget",
     "decode_any",
+    "decode_json",
     "decode_object",
     "decode_token",
     "encode_token",
@@ -32,5 +34,6 @@ __all__ = [
     "media_type",
     "parse_delete_options",
     "parse_list_options",
+    "parse_version_number",
     "parse_write_options",
 ]

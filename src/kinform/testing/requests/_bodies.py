@@ -10,6 +10,7 @@ from kinform.api import GVK
 from kinform.testing import api_errors
 from kinform.testing.api_errors import QualifiedName
 from kinform.testing.formats import JSON, PROTOBUF, YAML
+from kinform.testing.requests._documents import decode_json, decode_yaml
 from kinform.testing.resources import ServedResource
 from kinform.testing.storage import drop_nulls
 
@@ -46,7 +47,7 @@ def decode_any(body: bytes, content_type: str, gvk: GVK) -> Json:
         return read_object(body, gvk)
     if kind == YAML:
         found = _decode_yaml(body, expected)
-    elif kind in ("", JSON):
+    elif kind == JSON:
         found = _decode_json(body, expected)
     else:
         raise api_errors.unsupported_body(_READABLE)
@@ -118,18 +119,19 @@ def _check_built_in_kind(found: Json, served: ServedResource) -> None:
 
 def _decode_json(body: bytes, expected: str) -> Any:
     try:
-        body.decode()
-        return msgspec.json.decode(body)
+        return decode_json(body)
+    except msgspec.ValidationError as error:
+        raise _unrecognized(expected, str(error), body) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unrecognized(expected, "unexpected end of JSON input", body) from error
+    except ValueError as error:
+        raise _unrecognized(expected, str(error), body) from error
 
 
 def _decode_yaml(body: bytes, expected: str) -> Any:
-    import yaml  # YAML bodies are rare
-
     try:
-        return yaml.safe_load(body)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return decode_yaml(body)
+    except ValueError as error:
         raise _unrecognized(expected, f"error converting YAML to JSON: {error}", body) from error
 
 

@@ -191,7 +191,7 @@ def _delete_body(body: bytes, content_type: str) -> _DeleteBody:
             given = msgspec.json.decode(body, type=_DeleteBody)
     except msgspec.ValidationError as error:
         raise api_errors.bad_request(f"json: cannot unmarshal DeleteOptions: {error}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         message = "couldn't get version/kind; json parse error: unexpected end of JSON input"
         raise api_errors.bad_request(message) from error
     if given.kind not in ("", "DeleteOptions"):
@@ -286,7 +286,11 @@ def _integer(query: Query, name: str) -> int | None:
         return None
     if not _INTEGER.fullmatch(values[0]):
         raise api_errors.bad_request(f'strconv.ParseInt: parsing "{values[0]}": invalid syntax')
-    return int(values[0])
+    if len(values[0]) > 20 or abs(number := int(values[0])) >= 2**63:
+        raise api_errors.bad_request(
+            f'strconv.ParseInt: parsing "{values[0][:40]}": value out of range'
+        )
+    return number
 
 
 def _flag(query: Query, name: str) -> bool | None:

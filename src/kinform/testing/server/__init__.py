@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kinform.testing.server._access_control import AccessControl
+from kinform.testing.server._browser_checks import BrowserChecks
 from kinform.testing.server._certificates import ServerCertificates
 from kinform.testing.server._frontend import REQUEST_LIMIT, Frontend
 from kinform.testing.server._in_process_api import InProcessApi
@@ -12,6 +13,7 @@ from kinform.testing.server._listener import Listener
 __all__ = [
     "REQUEST_LIMIT",
     "AccessControl",
+    "BrowserChecks",
     "Frontend",
     "InProcessApi",
     "Listener",

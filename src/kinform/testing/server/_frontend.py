@@ -17,6 +17,7 @@ from kinform.testing.interception import Call, Interception, Interceptor, Sink
 from kinform.testing.requests import PageNotFoundError, RequestTarget, find_target
 from kinform.testing.responses import common_headers, requests_pretty, send_body
 from kinform.testing.server._access_control import AccessControl
+from kinform.testing.server._browser_checks import BrowserChecks
 from kinform.testing.server._http_sink import HttpSink
 from kinform.testing.server._pages import Pages, send_text
 from kinform.testing.storage import ClusterState
@@ -36,11 +37,15 @@ class Frontend:
         verbs: VerbHandlers,
         interceptor: Interceptor,
         access: AccessControl,
+        browsers: BrowserChecks,
+        body_timeout: float,
     ) -> None:
         self._cluster = cluster
         self._verbs = verbs
         self._interceptor = interceptor
         self._access = access
+        self._browsers = browsers
+        self._body_timeout = body_timeout
         self._pages = Pages(cluster.registry)
         self._encodings = Encodings()
 
@@ -51,6 +56,8 @@ class Frontend:
             call, target = await self._parse(request)
         except web.HTTPRequestEntityTooLarge:
             await self._send_failure(out, api_errors.request_too_large(REQUEST_LIMIT))
+        except TimeoutError:
+            out.abort()  # a client that stopped in the middle of its request reads no response
         except ConnectionError:
             out.abort()
         else:
@@ -69,7 +76,10 @@ class Frontend:
             interception.end()
 
     async def _parse(self, request: web.BaseRequest) -> tuple[Call, RequestTarget]:
-        body = await request.read() if request.can_read_body else b""
+        body = b""
+        if request.can_read_body:
+            async with asyncio.timeout(self._body_timeout):
+                body = await request.read()
         query = {name: request.query.getall(name)[0] for name in request.query}
         watching = query.get("watch", "false").lower() not in ("false", "0")
         path = request.rel_url.raw_path
@@ -94,6 +104,7 @@ class Frontend:
     ) -> None:
         call = interception.call
         try:
+            self._browsers.check(call.method, call.headers)
             user = self._access.authenticate(call)
             interception.authenticated(user)
             self._access.authorize(call, target, user)
@@ -110,6 +121,9 @@ class Frontend:
             await send_text(sink, "404 page not found\n", status=404)
         except (asyncio.CancelledError, ConnectionError):
             raise
+        except RecursionError:
+            # Decoded bodies are bounded, but patches can nest an object deeper and deeper.
+            await self._send_failure(sink, _too_deep(), call)
         except Exception as error:
             # An internal error. The client still gets a response, unless one has started.
             _log.exception("cannot handle %s %s", call.method, call.path)
@@ -132,3 +146,7 @@ class Frontend:
             headers["X-Content-Type-Options"] = "nosniff"
         body = encoding.body(api_errors.failure_body(error))
         await send_body(sink, error.code, headers, body)
+
+
+def _too_deep() -> ApiError:
+    return api_errors.bad_request("the object is nested too deeply")

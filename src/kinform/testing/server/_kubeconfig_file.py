@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,18 @@ def write_kubeconfig(path: Path, *, url: str, ca_pem: bytes | None, token: str |
     _refuse_to_replace_another(path)
     document = kubeconfig_document(url=url, ca_pem=ca_pem, token=token)
     text = yaml.safe_dump(document, sort_keys=False)
-    # In the same folder, so that a rename replaces the target atomically.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft = None
     try:
-        with open(draft, "w", encoding="utf-8", opener=_for_the_owner_only) as file:
+        # In the same folder, so that a rename replaces the target atomically. mkstemp creates a
+        # new file with mode 0600 and follows no links, which matters in a shared folder.
+        descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        draft.replace(path)
+        os.replace(draft, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+        if draft is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
         raise ConfigError(f"cannot write the kubeconfig {path}: {error.strerror}") from error
     return path
 
@@ -73,7 +77,3 @@ def _refuse_to_replace_another(path: Path) -> None:
             f"{path} exists and is not a kubeconfig of the embedded server; "
             "name another file, or remove it"
         )
-
-
-def _for_the_owner_only(path: str, flags: int) -> int:
-    return os.open(path, flags, mode=0o600)

@@ -10,11 +10,10 @@ from kinform.testing.storage._object_document import (
     drop_nulls,
     type_prefix,
 )
-from kinform.testing.storage._storage import FIRST_VERSION, Storage
+from kinform.testing.storage._storage import Storage
 from kinform.testing.storage._stored_object import StoredChange, StoredObject
 
 __all__ = [
-    "FIRST_VERSION",
     "ChangeSubscriber",
     "ClusterState",
     "Collection",

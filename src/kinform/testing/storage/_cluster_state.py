@@ -17,6 +17,8 @@ from kinform.testing.storage._object_document import ObjectDocument
 from kinform.testing.storage._storage import Storage
 from kinform.testing.storage._stored_object import StoredObject
 
+# The end of the year 9999, the last one that datetime can represent.
+_LAST_MOMENT = 253_402_300_799
 # Called after an object was written; the second argument is whether it was removed.
 AfterWrite = Callable[[StoredObject, bool], None]
 # Called with an object before it is written, and the one it replaces, if any. Completes the
@@ -78,7 +80,7 @@ class ClusterState:
             after_removal(collection, last)
 
     def timestamp(self, *, seconds_from_now: int = 0) -> str:
-        moment = datetime.fromtimestamp(self.clock() + seconds_from_now, UTC)
+        moment = datetime.fromtimestamp(min(self.clock() + seconds_from_now, _LAST_MOMENT), UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @staticmethod

@@ -7,13 +7,25 @@ Runs on one thread and never blocks.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 from kinform.testing.resources import StoredKind
 from kinform.testing.storage._collection import Collection
 
-# As on a server that has run for a while: "1" is an expired version.
-FIRST_VERSION = 1000
+_last_first_version = 0
+
+
+def new_first_version() -> int:
+    """Return a version above all versions of earlier servers: microseconds since the epoch.
+
+    A server writes less than once per microsecond, so its versions stay behind the clock. They
+    stay below 2^53, so that JSON parsers with floating-point numbers keep them exactly.
+    """
+    global _last_first_version
+    # The clock may be set back, or be too coarse for two servers in a row.
+    _last_first_version = max(time.time_ns() // 1000, _last_first_version + 1)
+    return _last_first_version
 
 
 class Storage:
@@ -24,8 +36,8 @@ class Storage:
 
     def __init__(self, *, history: int) -> None:
         self.history = history
-        self.resource_version = FIRST_VERSION
-        self.compacted = FIRST_VERSION
+        # Versions of an earlier server count as compacted: a watch that resumes there gets a 410.
+        self.resource_version = self.compacted = new_first_version()
         self._waiting: list[tuple[int, Callable[[], None]]] = []
         self._collections: dict[str, Collection] = {}
 

@@ -8,7 +8,13 @@ from kinform.errors import ExpiredError
 from kinform.testing import api_errors
 from kinform.testing.formats import Representation
 from kinform.testing.interception import ListResponse
-from kinform.testing.requests import LATEST_VERSION, ParsedListOptions, decode_token, encode_token
+from kinform.testing.requests import (
+    LATEST_VERSION,
+    ParsedListOptions,
+    decode_token,
+    encode_token,
+    parse_version_number,
+)
 from kinform.testing.resources import ServedResource
 from kinform.testing.storage import ClusterState, Collection, StoredObject
 from kinform.testing.verbs._selection import Selection
@@ -23,12 +29,13 @@ def required_version(options: ParsedListOptions) -> int:
     text = options.resource_version
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
+    number = parse_version_number(text)
+    if number is None:
         raise api_errors.bad_request(
             f'invalid resource version: resourceVersion: Invalid value: "{text}": '
             f'strconv.ParseUint: parsing "{text}": invalid syntax'
         )
-    return int(text)
+    return number
 
 
 def list_objects(

@@ -9,7 +9,7 @@ import msgspec
 from kinform.testing import api_errors
 from kinform.testing.api_errors import QualifiedName
 from kinform.testing.patches import apply_json_patch, apply_merge_patch, apply_strategic_patch
-from kinform.testing.requests import ParsedWriteOptions, media_type
+from kinform.testing.requests import ParsedWriteOptions, decode_json, media_type
 from kinform.testing.resources import ServedResource
 from kinform.testing.storage import ClusterState, ObjectDocument, StoredObject, drop_nulls
 from kinform.testing.validation import accept_metadata
@@ -40,9 +40,8 @@ def decode_patch(body: bytes, content_type: str, served: ServedResource) -> tupl
     if served.custom and kind == STRATEGIC_PATCH:
         raise api_errors.unsupported_body(_FOR_CUSTOM)
     try:
-        body.decode()
-        patch = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        patch = decode_json(body)
+    except ValueError as error:
         raise api_errors.bad_request("invalid JSON patch") from error
     if patch is None:
         raise api_errors.bad_request("Invalid JSON Patch")

@@ -19,7 +19,7 @@ from kinform.errors import ApiError
 from kinform.testing import api_errors
 from kinform.testing.formats import Representation
 from kinform.testing.interception import EventEncoding, FrameFilter, Sink, WatchFrame
-from kinform.testing.requests import ParsedListOptions
+from kinform.testing.requests import ParsedListOptions, parse_version_number
 from kinform.testing.storage import Collection, StoredChange, StoredObject
 from kinform.testing.verbs._selection import Selection
 
@@ -232,12 +232,13 @@ def parse_version(text: str) -> int:
     """
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
+    number = parse_version_number(text)
+    if number is None:
         raise api_errors.internal(
             f'resourceVersion: Invalid value: "{text}": '
             f'strconv.ParseUint: parsing "{text}": invalid syntax'
         )
-    return int(text)
+    return number
 
 
 def _error_frame(error: ApiError) -> WatchFrame:

@@ -13,7 +13,7 @@ import msgspec
 
 from kinform.testing import api_errors
 from kinform.testing.api_errors import FieldProblem
-from kinform.testing.requests import ParsedWriteOptions
+from kinform.testing.requests import ParsedWriteOptions, parse_version_number
 from kinform.testing.resources import ServedResource
 from kinform.testing.storage import ClusterState, ObjectDocument, StoredObject
 from kinform.testing.validation import accept_metadata, apply_defaults, metadata_problems
@@ -85,9 +85,10 @@ def given_version(metadata: Mapping[str, Any]) -> int:
         ServerError: The version is invalid; the real server fails on it, too.
     """
     version = metadata.get("resourceVersion") or "0"
-    if not (version.isascii() and version.isdigit()):
+    number = parse_version_number(version)
+    if number is None:
         raise api_errors.internal(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    return int(version)
+    return number
 
 
 def commit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import stat
 from pathlib import Path
 
@@ -72,3 +73,41 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, blocked: str) -
     with pytest.raises(ConfigError, match=f"cannot write the kubeconfig .*{blocked}"):
         write_kubeconfig(tmp_path / blocked, url="http://x", ca_pem=None, token=None)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_the_draft_follows_no_link_that_was_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.20: In a shared folder, others can put links under every name they can guess."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".config.{os.getpid()}.tmp").symlink_to(victim)
+    drafts: list[tuple[str, int]] = []
+    replace = os.replace
+
+    def observed(source: str, target: Path) -> None:
+        drafts.append((source, stat.S_IMODE(os.lstat(source).st_mode)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", observed)
+
+    for _ in range(2):
+        path = write_kubeconfig(tmp_path / "config", url="http://x", ca_pem=None, token="secret")
+
+    assert victim.read_text() == "mine"
+    assert "secret" in path.read_text()
+    assert not path.is_symlink()
+    assert len({draft for draft, _ in drafts}) == 2
+    assert {mode for _, mode in drafts} == {0o600}
+
+
+def test_a_link_under_the_name_itself_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """18.20: The target of a link is not written."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    (tmp_path / "config").symlink_to(elsewhere)
+
+    path = write_kubeconfig(tmp_path / "config", url="http://x", ca_pem=None, token="secret")
+
+    assert elsewhere.read_text() == ""
+    assert not path.is_symlink()

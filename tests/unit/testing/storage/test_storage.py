@@ -9,7 +9,6 @@ import pytest
 from kinform.errors import ExpiredError
 from kinform.testing.resources import ResourceRegistry
 from kinform.testing.storage import (
-    FIRST_VERSION,
     ChangeSubscriber,
     Collection,
     ObjectDocument,
@@ -76,8 +75,28 @@ def test_one_counter_serves_all_resources() -> None:
     encoded = document.encode(pods.stored)
     collection.put(collection.stored("a/p", maps.storage.next_version, encoded, {}))
 
-    assert first == FIRST_VERSION + 1
     assert maps.storage.resource_version == first + 1
+
+
+def test_each_storage_begins_above_the_versions_of_earlier_ones() -> None:
+    """18.8: A version of an earlier storage must never pass for a current one."""
+    earlier = Maps()
+    for number in range(500):
+        last = earlier.put(f"a/{number}")
+
+    later = Maps()
+
+    assert last < later.storage.resource_version < 2**53
+    with pytest.raises(ExpiredError):
+        later.at(last)
+
+
+def test_a_clock_that_is_set_back_does_not_repeat_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """18.8: Within a process, not even then."""
+    earlier = Storage(history=1)
+    monkeypatch.setattr("time.time_ns", lambda: 1_000_000)
+
+    assert Storage(history=1).resource_version > earlier.resource_version
 
 
 def test_objects_come_in_the_order_of_their_keys() -> None:
