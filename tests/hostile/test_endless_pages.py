@@ -75,7 +75,7 @@ async def test_an_informer_gives_up(tokens: object, item: str, problem: str, mos
         RawServer(pages_of(tokens, item)) as server,
         Client(ClusterConfig(server=server.url)) as client,
     ):
-        pages = PagedList(ListBuilder("pods", Admission(Unstructured)), ListOptions(limit=500))
+        pages = PagedList(ListBuilder(Admission(Unstructured)), ListOptions(limit=500))
         source = ListWatch.for_resource(client, PODS)
         with pytest.raises(DecodeError, match=problem):
             await pages.fetch(source, on_page=lambda: None)
