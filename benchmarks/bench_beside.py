@@ -108,7 +108,7 @@ def event_round(
     return [
         Figures(
             record["window_cpu"] / len(record["delays"]) * 1e6,
-            statistics.quantiles(record["delays"], n=100)[98] * 1e3,
+            statistics.quantiles(record["delays"], n=100)[98] / 1e3,
         )
         for record in records
     ]
