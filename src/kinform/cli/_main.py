@@ -48,6 +48,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="`kinform COMMAND --help` describes the options of a command.",
     )
     parser.set_defaults(run=None)
+    parser.add_argument(
+        "--version",
+        action="store_const",
+        const=_version_command.run,
+        dest="run",
+        help="same as `kinform version`",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in _COMMANDS:
         command.add_command(commands)

@@ -36,8 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Imported lazily: the pytest plugin is in this package, so every pytest run of an environment
-    # that has kinform installed imports this module.
+    # Imported lazily: a program that only needs virtual time does not load the server.
     if name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in __all__:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kinform._checks import expect
 from kinform.errors import ConfigError
 from kinform.transport._config import ClusterConfig
 from kinform.transport._kubeconfig_section import Section, default_paths, load_section
@@ -39,12 +40,9 @@ def load_kubeconfig(
     Raises:
         ConfigError: There is no file, or one is invalid; the message names it.
     """
-    try:
-        paths = (Path(path),) if path is not None else default_paths(environment)
-    except TypeError as error:
-        raise ConfigError(
-            f"the path of a kubeconfig must be text or a Path, not a {type(path).__name__}"
-        ) from error
+    if path is not None and not isinstance(path, str):
+        expect(path, os.PathLike, receiver="from_kubeconfig", expected="a path: a str or a Path")
+    paths = (Path(path),) if path is not None else default_paths(environment)
     tops = [top for top in map(load_section, paths) if top is not None]
     if not tops:
         tried = ", ".join(map(str, paths))

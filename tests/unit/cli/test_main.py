@@ -32,8 +32,12 @@ def test_no_command_is_answered_with_the_help_and_two(capsys: pytest.CaptureFixt
     assert "usage: kinform" in capsys.readouterr().err
 
 
-def test_version_is_one_line_that_names_both_versions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
+@pytest.mark.parametrize("argument", ["version", "--version"])
+def test_version_is_one_line_that_names_both_versions(
+    argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """18.28: also as an option."""
+    assert main([argument]) == 0
 
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("kinform ")

@@ -191,8 +191,9 @@ async def test_only_latches_are_waited_for(client: Client) -> None:
 
 @pytest.mark.parametrize("given", [5, None, "pods", Store(), CONFIG], ids=kind_of)
 def test_a_reflector_reads_a_list_watch(given: Any) -> None:
+    """18.28: the message names the type in the words of every other argument."""
     with pytest.raises(
-        ConfigError, match=r"takes a ListWatch, not a .*; .* ListWatch\.for_resource"
+        ConfigError, match=r"^Reflector takes a ListWatch, not \S+; .* ListWatch\.for_resource"
     ):
         Reflector(given, Store())
 
@@ -206,7 +207,9 @@ def test_a_reflector_fills_a_store(given: Any) -> None:
 @pytest.mark.parametrize("given", [5, "by_node", [("by_node", len)]], ids=kind_of)
 def test_indexers_are_functions_by_name(given: Any) -> None:
     for add in (Indexer().add_indexers, SharedIndexInformer(SOURCE).add_indexers):
-        with pytest.raises(ConfigError, match=r"map names to functions, as in .*; got a "):
+        with pytest.raises(
+            ConfigError, match=r"^indexers takes a dict of .*, not \w+; pass one such as \{'by_node"
+        ):
             add(given)
 
 
@@ -223,7 +226,10 @@ def test_each_of_them_has_a_name_and_can_be_called() -> None:
 
 @pytest.mark.parametrize("given", [5, None, 1.5], ids=kind_of)
 def test_an_index_of_a_field_has_a_path(given: Any) -> None:
-    with pytest.raises(InvalidNameError, match=r"is not a path; write it as 'spec\.replicas'"):
+    """18.28: a ConfigError, as for the other arguments of a wrong type."""
+    with pytest.raises(
+        ConfigError, match=r"^field_index takes a path such as 'spec\.nodeName', not \w+$"
+    ):
         field_index(given)
 
 

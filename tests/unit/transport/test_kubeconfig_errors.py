@@ -337,6 +337,8 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [5, {"users": [{"token": "hush"}]}], ids=["number", "dict"])
 def test_what_is_no_path_is_refused_and_not_shown(given: Any) -> None:
-    with pytest.raises(ConfigError, match=r"must be text or a Path, not a (int|dict)") as caught:
+    with pytest.raises(
+        ConfigError, match=r"from_kubeconfig takes a path: a str or a Path, not (int|dict)"
+    ) as caught:
         ClusterConfig.from_kubeconfig(given)
     assert "hush" not in str(caught.value)

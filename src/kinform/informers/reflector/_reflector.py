@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from kinform._checks import check_plain
+from kinform._checks import check_plain, expect
 from kinform.errors import ConfigError, KinformError, WatchError
 from kinform.informers.queue import DeltaFIFO
 from kinform.informers.reflector._admission import Admission
@@ -129,12 +129,13 @@ class Reflector(Generic[T]):
     ) -> None:
         if not resync_period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
-        given: object = source
-        if not isinstance(given, Source):
-            raise ConfigError(
-                f"a reflector takes a ListWatch, not a {type(given).__name__}; create one with "
-                "ListWatch.for_resource(client, ...) or ListWatch(list, watch)"
-            )
+        expect(
+            source,
+            Source,
+            receiver="Reflector",
+            expected="a ListWatch",
+            hint="create one with ListWatch.for_resource(client, ...) or ListWatch(list, watch)",
+        )
         if resume_from and resource_version:
             raise ConfigError("pass resume_from or resource_version, not both")
         if resume_from == "0":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from kinform._checks import expect
 from kinform.objects import Handle, Head, Path, Record, Unstructured
 
 T = TypeVar("T")
@@ -84,8 +85,10 @@ def field_index(path: Path) -> IndexFunc[Handle]:
     that contains the path is decoded once per version.
 
     Raises:
-        InvalidNameError: ``path`` is not a valid path.
+        ConfigError: ``path`` is neither a str nor a sequence.
+        InvalidNameError: ``path`` is empty or has an empty step.
     """
+    expect(path, Sequence, receiver="field_index", expected="a path such as 'spec.nodeName'")
     Unstructured().get_path(path)
 
     def values(obj: Handle) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
-from kinform._checks import check_callable
+from kinform._checks import check_callable, expect
 from kinform.errors import CacheError, ConfigError
 from kinform.informers.store._entries import EntryAdapter, HandleAdapter, KeyFunc
 from kinform.informers.store._index import Index
@@ -128,11 +128,14 @@ class Indexer(Store[T]):
 
 
 def _check(indexers: object) -> None:
-    if not isinstance(indexers, Mapping):
-        raise ConfigError(
-            f"indexers map names to functions, as in {{'by_node': field_index('spec.nodeName')}}; "
-            f"got a {type(indexers).__name__}"
-        )
+    expect(
+        indexers,
+        Mapping,
+        receiver="indexers",
+        expected="a dict of index functions by name",
+        hint="pass one such as {'by_node': field_index('spec.nodeName')}",
+    )
+    assert isinstance(indexers, Mapping)
     for name, function in indexers.items():
         if not isinstance(name, str):
             raise ConfigError(f"the name of an index must be a string, not {name!r}")

@@ -1,7 +1,7 @@
 """The pytest fixtures ``kinform_server`` and ``kinform_api``: a new API server for each test.
 
-The plugin is installed with kinform and loads in every pytest run of its users. Therefore the
-server and its dependencies are only imported by the first test that uses a fixture.
+The plugin is installed with kinform and loads in every pytest run of its users. It is outside the
+package ``kinform``, which is only imported by the first test that uses a fixture.
 """
 
 from __future__ import annotations
