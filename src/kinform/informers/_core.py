@@ -158,9 +158,10 @@ class InformerCore:
         return SyncStatus(
             synced=bool(self.has_synced),
             phase=source.phase,
-            error=self._fault or (source.last_error if source.attempts else None),
+            error=self._fault or source.last_error,
             attempts=source.attempts,
             waiting=self.lifecycle.running_for,
+            staleness=self.staleness,
         )
 
     def status(self) -> InformerStatus:
@@ -313,6 +314,12 @@ class InformerCore:
             # After the mailboxes received the list: a handler syncs once it has processed it.
             self.dispatcher.mark_synced()
             self.has_synced.set()
+            logger.info(
+                "%s has synced: %d objects after %.1f s",
+                self.name,
+                len(self.indexer),
+                self.lifecycle.running_for,
+            )
 
     def _report(self, changes: Sequence[Change], *, is_list: bool, seconds: float) -> None:
         self._store_metrics.applied(
