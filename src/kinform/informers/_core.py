@@ -223,6 +223,9 @@ class InformerCore:
                 # Also carries out what was requested before the tasks existed.
                 self._apply_scope()
                 group.create_task(self._resync_scheduler.run(), name=f"resync {self.name}")
+                group.create_task(
+                    self.dispatcher.backlog_monitor.run(), name=f"backlog {self.name}"
+                )
         except asyncio.CancelledError:
             logger.debug("%s is stopping", self.name)
         except BaseExceptionGroup as fault:
