@@ -41,6 +41,7 @@ from kinform.informers.dispatch import (
 from kinform.informers.queue import Delta, DeltaFIFO, Deltas, DeltasKind, DeltaType
 from kinform.informers.reflector import (
     Admission,
+    PastError,
     Phase,
     PlainStore,
     Quarantine,
@@ -123,6 +124,7 @@ __all__ = [
     "MutationCache",
     "NamespaceLister",
     "Namespaces",
+    "PastError",
     "Phase",
     "PlainStore",
     "Quarantine",

@@ -158,9 +158,10 @@ class InformerCore:
         return SyncStatus(
             synced=bool(self.has_synced),
             phase=source.phase,
-            error=self._fault or (source.last_error if source.attempts else None),
+            error=self._fault or source.last_error,
             attempts=source.attempts,
             waiting=self.lifecycle.running_for,
+            staleness=self.staleness,
         )
 
     def status(self) -> InformerStatus:
@@ -222,6 +223,9 @@ class InformerCore:
                 # Also carries out what was requested before the tasks existed.
                 self._apply_scope()
                 group.create_task(self._resync_scheduler.run(), name=f"resync {self.name}")
+                group.create_task(
+                    self.dispatcher.backlog_monitor.run(), name=f"backlog {self.name}"
+                )
         except asyncio.CancelledError:
             logger.debug("%s is stopping", self.name)
         except BaseExceptionGroup as fault:
@@ -314,6 +318,12 @@ class InformerCore:
             # After the mailboxes received the list: a handler syncs once it has processed it.
             self.dispatcher.mark_synced()
             self.has_synced.set()
+            logger.info(
+                "%s has synced: %d objects after %.1f s",
+                self.name,
+                len(self.indexer),
+                self.lifecycle.running_for,
+            )
 
     def _report(self, changes: Sequence[Change], *, is_list: bool, seconds: float) -> None:
         self._store_metrics.applied(

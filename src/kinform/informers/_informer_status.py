@@ -8,7 +8,13 @@ import msgspec
 
 from kinform.errors import KinformError
 from kinform.informers.dispatch import HandlerStats
-from kinform.informers.reflector import Phase, ReflectorState, ReflectorStatus, SyncMode
+from kinform.informers.reflector import (
+    PastError,
+    Phase,
+    ReflectorState,
+    ReflectorStatus,
+    SyncMode,
+)
 
 # From furthest from watching to nearest: the worst source determines an informer's phase.
 _WORST_FIRST = (
@@ -23,7 +29,7 @@ _WORST_FIRST = (
 
 
 class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an informer has synced, and the reason if it has not.
+    """Whether an informer has synced, and the reason if it has not or is not updated any more.
 
     Attributes:
         synced: Whether the store has received a complete list.
@@ -31,6 +37,7 @@ class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
         error: The last error; ``None`` if there is none, or if it has been resolved.
         attempts: The number of consecutive failures.
         waiting: Seconds since the informer was started.
+        staleness: Seconds since the store was last known to be current; ``None`` if it never was.
     """
 
     synced: bool
@@ -38,13 +45,17 @@ class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
     error: KinformError | None
     attempts: int
     waiting: float
+    staleness: float | None = None
 
     def __bool__(self) -> bool:
         return self.synced
 
     def __str__(self) -> str:
-        if self.synced:
+        if self.synced and self.error is None:
             return "synced"
+        if self.synced:
+            since = "" if self.staleness is None else f" for {self.staleness:.0f} s"
+            return f"synced, but not updated{since}: {self.error}"
         if self.phase is Phase.NEW:
             return "not started"
         why = f": {self.error}" if self.error is not None else ""
@@ -89,11 +100,17 @@ class InformerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last_error(self) -> KinformError | None:
-        """The most recent error of all sources."""
+        """The most recent error of the sources whose last attempt failed."""
         failed = [each for each in self.sources.values() if each.last_error is not None]
         if not failed:
             return None
         return min(failed, key=lambda each: each.error_age or 0.0).last_error
+
+    @property
+    def recent_errors(self) -> tuple[PastError, ...]:
+        """The last errors of all sources, the newest last; kept after recovery."""
+        errors = [error for each in self.sources.values() for error in each.recent_errors]
+        return tuple(sorted(errors, key=lambda each: -each.age))
 
     @property
     def relists(self) -> Mapping[str, int]:

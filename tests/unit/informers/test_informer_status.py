@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from kinform import Client
-from kinform.errors import ApiError, ForbiddenError
+from kinform.errors import ForbiddenError
 from kinform.informers import (
     DynamicSharedInformerFactory,
     InformerStatus,
@@ -121,8 +121,13 @@ async def test_errors_relists_and_watches_are_counted_by_kind(
     assert status.errors["Forbidden"] == 1
     assert status.errors["ServiceUnavailable"] == 1
     assert sum(status.relists.values()) == 1
-    assert isinstance(status.last_error, ApiError)
+    assert [each.kind for each in status.recent_errors] == [
+        "Forbidden",
+        "ServiceUnavailable",
+        "Expired",
+    ]
     # What is over does not count against it.
+    assert status.last_error is None
     assert status.sync.attempts == 0
     assert status.sync.error is None
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeType
+from kinform.informers.dispatch._backlog_monitor import BacklogMonitor
 from kinform.informers.dispatch._events import EventStream, Inbox
 from kinform.informers.dispatch._handler_options import HandlerOptions, SubscriptionOptions
 from kinform.informers.dispatch._invoker import HandlerFailure, HandlerInvoker, Outcomes
@@ -45,6 +46,9 @@ class Dispatcher(Generic[T]):
         version: Returns the resource version of an entry of the store.
         on_error: Called for every failure of a handler, where that handler runs.
         metrics: Receives every call of a handler, where that handler runs.
+
+    Attributes:
+        backlog_monitor: Warns about subscribers that fall behind, while it runs.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Dispatcher(Generic[T]):
         self._removed: tuple[Subscription, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
+        self.backlog_monitor = BacklogMonitor(lambda: self._subscriptions)
 
     @property
     def registrations(self) -> tuple[Registration[T], ...]:

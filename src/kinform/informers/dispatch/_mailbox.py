@@ -2,7 +2,7 @@
 
 One thread puts (the event loop's, except for the replay before the mailbox is shared) and one
 consumer takes. ``clear``, ``close`` and the properties are thread-safe. All mailboxes share the
-changes, so a pending change costs one slot in a deque.
+changes, so a pending change costs one slot in a deque; it keeps the versions it refers to alive.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import Final, Literal
 
 from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeSource, ChangeType
+
+# The number of changes to estimate the size of a mailbox from.
+_SAMPLE = 1000
 
 Policy = Literal["unbounded", "block", "coalesce"]
 
@@ -63,24 +66,24 @@ class Mailbox(ABC):
     @property
     def age(self) -> float:
         """Age of the oldest pending change in seconds; 0 if there is none."""
-        oldest = next((item for item in self._first() if item is not SYNCED), None)
+        oldest = next((item for item in self._head(2) if item is not SYNCED), None)
         return 0.0 if oldest is None else max(0.0, time.monotonic() - oldest.at)
 
     @property
     def bytes(self) -> int:
         """Payload bytes of the pending objects, without duplicates. Iterates over all changes."""
-        entries = {
-            id(entry): entry
-            for change in self._changes()
-            for entry in (change.old, change.new)
-            if entry is not None
-        }
-        return sum(len(getattr(entry, "payload", b"")) for entry in entries.values())
+        return _payload_bytes(self._changes())
+
+    @property
+    def estimated_bytes(self) -> int:
+        """Like ``bytes``, but extrapolated from the oldest changes, in constant time."""
+        sample = [item for item in self._head(_SAMPLE) if item is not SYNCED]
+        return _payload_bytes(sample) * self.depth // len(sample) if sample else 0
 
     @property
     def next_is_synced(self) -> bool:
         """Whether the next item is the sync marker."""
-        return next(iter(self._first()), None) is SYNCED
+        return next(iter(self._head(1)), None) is SYNCED
 
     @abstractmethod
     def __bool__(self) -> bool:
@@ -115,8 +118,8 @@ class Mailbox(ABC):
         self.clear()
 
     @abstractmethod
-    def _first(self) -> Sequence[Item]:
-        """Return the first two items, at most one of which is the sync marker."""
+    def _head(self, count: int) -> Sequence[Item]:
+        """Return the first items; at most one of them is the sync marker."""
 
     @abstractmethod
     def _changes(self) -> Iterable[Change]:
@@ -162,12 +165,15 @@ class UnboundedMailbox(Mailbox):
         self._items = deque()
         self._awaits_synced = False
 
-    def _first(self) -> Sequence[Item]:
+    def _head(self, count: int) -> Sequence[Item]:
         items = self._items
+        head: list[Item] = []
         try:
-            return (items[0], items[1]) if len(items) > 1 else (items[0],)
+            for position in range(min(count, len(items))):
+                head.append(items[position])
         except IndexError:
-            return ()
+            pass  # the consumer took items meanwhile
+        return head
 
     def _changes(self) -> Iterable[Change]:
         while True:
@@ -215,6 +221,16 @@ class BlockingMailbox(UnboundedMailbox):
             has_capacity, self._has_capacity = self._has_capacity, None
         if has_capacity is not None:
             has_capacity.set()
+
+
+def _payload_bytes(changes: Iterable[Change]) -> int:
+    entries = {
+        id(entry): entry
+        for change in changes
+        for entry in (change.old, change.new)
+        if entry is not None
+    }
+    return sum(len(getattr(entry, "payload", b"")) for entry in entries.values())
 
 
 Slot = Change | tuple[Change, Change]
@@ -281,12 +297,12 @@ class CoalescingMailbox(Mailbox):
         self._slots = OrderedDict()
         self._awaits_synced = False
 
-    def _first(self) -> Sequence[Item]:
+    def _head(self, count: int) -> Sequence[Item]:
         slots = self._slots
         with self._lock:
             return [
                 SYNCED if slot is None else slot if isinstance(slot, Change) else slot[0]
-                for slot, _ in zip(slots.values(), range(2), strict=False)
+                for slot, _ in zip(slots.values(), range(count), strict=False)
             ]
 
     def _changes(self) -> Iterable[Change]:

@@ -60,6 +60,7 @@ class Subscription:
     ) -> None:
         self.name = outcomes.name
         self.accepts_unchanged = options.unchanged_updates
+        self.policy = options.policy
         self.is_blocking = options.policy == "block"
         self.resync_period = _resync_period(options.resync_period, self.name)
         self.next_resync: float | None = None

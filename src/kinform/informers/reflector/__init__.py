@@ -8,6 +8,7 @@ from kinform.informers.reflector._options import ReflectorOptions
 from kinform.informers.reflector._quarantine import Quarantine, QuarantinedObject
 from kinform.informers.reflector._reflector import Reflector
 from kinform.informers.reflector._state import (
+    PastError,
     Phase,
     ReflectorState,
     ReflectorStatus,
@@ -27,6 +28,7 @@ from kinform.informers.reflector._target import (
 __all__ = [
     "Admission",
     "KnownRecords",
+    "PastError",
     "Phase",
     "PlainStore",
     "PlainStoreTarget",

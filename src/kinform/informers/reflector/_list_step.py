@@ -41,7 +41,10 @@ class ListStep(Generic[T]):
             plan=phase.plan,
         )
         await context.target.wait_for_capacity()
-        return WatchPhase(follows_list=True) if context.may_watch else PollPhase()
+        if context.may_watch:
+            return WatchPhase(follows_list=True)
+        context.recovery.recovered()
+        return PollPhase()
 
     def _options(self, version: str) -> ListOptions:
         options = ListOptions(resource_version=version, limit=self._limit(version))

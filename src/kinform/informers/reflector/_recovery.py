@@ -14,6 +14,7 @@ from kinform.errors import (
     ExpiredError,
     IncompleteStreamError,
     KinformError,
+    NoMatchError,
     WatchSilenceError,
 )
 from kinform.informers.reflector._options import ReflectorOptions
@@ -40,6 +41,8 @@ _JUST_LISTED = 1.0
 # A persistent refusal is logged as a warning at first, then at intervals.
 _WARN_FROM = 3
 _WARN_EVERY = 10
+# A shorter delay would be logged as 0.0 s.
+_SHORTEST_SHOWN = 0.05
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +92,9 @@ class Recovery:
         self._unusable = 0
         self._quick_lists = 0
         self._cut_streams = 0
+        # Since the last success: when the failures began, and what was logged as a warning.
+        self._failing_since: float | None = None
+        self._warned: set[str] = set()
         self.on_error: Callable[[WatchFailure], object] | None = None
 
     @property
@@ -116,7 +122,7 @@ class Recovery:
         delay = self._delay(verdict, error)
         self._state.failed(error)
         self._metrics.failed(self._name, attempt.phase.value, error_kind(error))
-        self._log(attempt.phase, error, delay)
+        self._log(attempt.phase, error, verdict, delay)
         self._report(attempt.phase, error, delay)
         return verdict, delay
 
@@ -126,6 +132,17 @@ class Recovery:
         if resource_version:  # without versions, each end of a watch would relist without backoff
             self._last = None
             self._unreachable.reset()
+
+    def recovered(self) -> None:
+        """Note that the reflector is current: it has a list, and a watch if it can have one."""
+        since, self._failing_since = self._failing_since, None
+        if since is None:
+            return
+        level = logging.INFO if self._warned else logging.DEBUG
+        self._warned.clear()
+        logger.log(
+            level, "%s: recovered after %.1f s", self._name, max(0.0, self._state.clock() - since)
+        )
 
     def _just_listed(self) -> bool:
         listed_at = self._state.list_at
@@ -171,20 +188,30 @@ class Recovery:
     def _resume_delay(self) -> float:
         return random.uniform(0.0, _RESUME_JITTER)
 
-    def _log(self, phase: Phase, error: KinformError, delay: float) -> None:
+    def _log(self, phase: Phase, error: KinformError, verdict: Verdict, delay: float) -> None:
         attempts = self._state.attempts
+        if self._failing_since is None:
+            self._failing_since = self._state.clock()
+        kind = error_kind(error)
         ordinary = isinstance(error, ExpiredError | WatchSilenceError)
-        refused = isinstance(error, ApiError) and error.code in (401, 403, 404, 405)
+        refused = isinstance(error, NoMatchError) or (
+            isinstance(error, ApiError) and error.code in (401, 403, 404, 405)
+        )
         lasting = not ordinary and attempts % _WARN_EVERY == _WARN_FROM
+        is_warning = lasting or (refused and kind not in self._warned)
+        if is_warning:
+            self._warned.add(kind)
+        is_plain_list = phase is Phase.STREAMING and verdict.next is Phase.LISTING
         logger.log(
-            logging.WARNING if lasting or (refused and attempts == 1) else logging.DEBUG,
-            "%s: %s failed (attempt %d, at version %s): %s; %s",
+            logging.WARNING if is_warning else logging.DEBUG,
+            "%s: %s failed (attempt %d, at version %s): %s; %s %s",
             self._name,
             phase.value,
             attempts,
             self._state.resource_version or "none",
             error,
-            f"next attempt in {delay:.1f} s" if delay else "next attempt now",
+            "trying a plain list" if is_plain_list else "next attempt",
+            f"in {delay:.1f} s" if delay >= _SHORTEST_SHOWN else "now",
         )
 
     def _report(self, phase: Phase, error: KinformError, delay: float) -> None:

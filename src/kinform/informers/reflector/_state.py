@@ -15,6 +15,8 @@ from kinform.errors import ApiError, KinformError
 # After a reconnect, the server sends missed events immediately. A stream that has been quiet for
 # this long has delivered them all.
 CAUGHT_UP_AFTER = 0.1
+# The number of past errors to keep.
+_RECENT = 10
 
 
 class Phase(StrEnum):
@@ -59,6 +61,20 @@ class WatchFailure(msgspec.Struct, frozen=True):
     staleness: float | None = None
 
 
+class PastError(msgspec.Struct, frozen=True):
+    """An error in the history of a reflector. Text only: an exception would keep data alive.
+
+    Attributes:
+        kind: The name under which it is counted, such as ``Forbidden`` or ``TransportError``.
+        message: The error as text.
+        age: Seconds since it happened.
+    """
+
+    kind: str
+    message: str
+    age: float
+
+
 class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of the state of a reflector. Ages are in seconds; ``None`` means never.
 
@@ -69,7 +85,8 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
             resumed.
         resource_version: The version reached.
         attempts: The number of consecutive failures; 0 if the last attempt succeeded.
-        last_error: The last error, kept after recovery.
+        last_error: The error of the last attempt; ``None`` if it succeeded.
+        recent_errors: The last errors, the newest last; kept after recovery.
         retry_in: The remaining delay in seconds, while waiting.
         staleness: The time since the store was last known to be current; ``None`` if it never was.
             While a watch is open, the time since its last event or bookmark; an idle server sends
@@ -89,6 +106,7 @@ class ReflectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str
     attempts: int
     last_error: KinformError | None
+    recent_errors: tuple[PastError, ...]
     retry_in: float | None
     staleness: float | None
     contact_age: float | None
@@ -112,6 +130,7 @@ class ReflectorState(msgspec.Struct, eq=False):
     resource_version: str = ""
     attempts: int = 0
     last_error: KinformError | None = None
+    recent_errors: tuple[tuple[float, str, str], ...] = ()
     retry_at: float | None = None
     contact_at: float = -math.inf  # nothing received yet
     current_at: float | None = None
@@ -137,8 +156,13 @@ class ReflectorState(msgspec.Struct, eq=False):
         self.resource_version = version
         self.contact_at = self.current_at = self.list_at = self.clock()
         self.is_catching_up = False
-        self.attempts = 0
         self.moved = False
+        self.succeeded()
+
+    def succeeded(self) -> None:
+        """Note that an attempt succeeded; the errors before it are history."""
+        self.attempts = 0
+        self.last_error = None
 
     def resumed(self) -> None:
         """Note that the server continues from the version of a target that was filled elsewhere."""
@@ -183,8 +207,10 @@ class ReflectorState(msgspec.Struct, eq=False):
     def failed(self, error: KinformError) -> None:
         self.attempts += 1
         self.last_error = error
-        self.error_at = self.clock()
-        self.errors[error_kind(error)] += 1
+        self.error_at = now = self.clock()
+        kind = error_kind(error)
+        self.errors[kind] += 1
+        self.recent_errors = (*self.recent_errors[1 - _RECENT :], (now, kind, str(error)))
 
     def status(self) -> ReflectorStatus:
         now = self.clock()
@@ -200,6 +226,10 @@ class ReflectorState(msgspec.Struct, eq=False):
             resource_version=self.resource_version,
             attempts=self.attempts,
             last_error=self.last_error,
+            recent_errors=tuple(
+                PastError(kind, message, max(0.0, now - at))
+                for at, kind, message in self.recent_errors
+            ),
             retry_in=None if self.retry_at is None else max(0.0, self.retry_at - now),
             staleness=self.staleness(),
             contact_age=None if self.contact_at == -math.inf else age(self.contact_at),

@@ -48,7 +48,8 @@ class WatchStep(Generic[T]):
             watch = phase.watch = await self._context.open_watch(
                 ListOptions(resource_version=version)
             )
-            self._state.attempts = 0
+            self._state.succeeded()
+        self._context.recovery.recovered()
         phase.follows_list = False
         if phase.resume_from and phase.resume_from != self._state.resource_version:
             await self._resume(phase)  # an earlier watch has continued from it

@@ -439,7 +439,8 @@ async def test_the_status_says_what_goes_on_and_since_when() -> None:
         await asyncio.sleep(10)
         found = reflector.status()
         assert (found.phase, found.synced, found.attempts) == (Phase.WATCHING, True, 0)
-        assert found.last_error is CUT  # kept after it is over
+        assert found.last_error is None
+        assert [each.message for each in found.recent_errors] == ["cut"]
         assert found.error_age == pytest.approx(10.05)
         assert found.staleness == found.bookmark_age
         assert found.list_age is not None
