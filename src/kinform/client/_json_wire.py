@@ -7,6 +7,7 @@ import msgspec
 from kinform._native import try_lines
 from kinform.api import GVK
 from kinform.client._frames import EVENT_SHAPES, Frame, FrameDecoder
+from kinform.client._garbage import GarbageLimit
 from kinform.client._json_decoding import decode
 from kinform.client._status import Status, read_status
 from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
@@ -77,9 +78,11 @@ class _JsonFraming:
         self._decode_line = FrameDecoder(JSON).decode
         # All events of a stream have the same kind.
         self._kind: tuple[str, str, GVK] | None = None
+        self._garbage = GarbageLimit()
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
+        self._garbage.next_chunk()
         start = 0
         if self._pieces:
             start = chunk.find(b"\n") + 1
@@ -126,6 +129,8 @@ class _JsonFraming:
         if frame.record is not None:
             gvk = frame.record.gvk
             self._kind = gvk.api_version, gvk.kind, gvk
+        else:
+            self._garbage.count(frame)
 
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)

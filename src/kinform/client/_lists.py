@@ -8,6 +8,7 @@ from typing import Generic, TypeVar, overload
 
 import msgspec
 
+from kinform.client._garbage import MOST_NAMELESS, forget_frames
 from kinform.client._wire import Wire
 from kinform.errors import DecodeError
 from kinform.objects import Handle, Record
@@ -33,12 +34,15 @@ class ObjectList(Sequence[T], Generic[T]):
         resource_version: The version of the list; start a watch from it.
         continue_token: The token for the next page; empty if this is the last one.
         remaining_item_count: The server's estimate of remaining items; ``None`` if not given.
-        undecodable: Items that could not be decoded.
+        undecodable: Items that could not be decoded; at most a thousand of those without a
+            readable name.
+        more_undecodable: The number of further items that could not be decoded.
     """
 
     __slots__ = (
         "_form",
         "continue_token",
+        "more_undecodable",
         "records",
         "remaining_item_count",
         "resource_version",
@@ -54,6 +58,7 @@ class ObjectList(Sequence[T], Generic[T]):
         continue_token: str = "",
         remaining_item_count: int | None = None,
         undecodable: Sequence[Undecodable] = (),
+        more_undecodable: int = 0,
     ) -> None:
         self._form = form
         self.records = records
@@ -61,6 +66,7 @@ class ObjectList(Sequence[T], Generic[T]):
         self.continue_token = continue_token
         self.remaining_item_count = remaining_item_count
         self.undecodable = tuple(undecodable)
+        self.more_undecodable = more_undecodable
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -96,6 +102,7 @@ async def read_list(
     prune = only_metadata and not found.kind.startswith("PartialObjectMetadata")
     records: list[Record] = []
     undecodable: list[Undecodable] = []
+    nameless = 0
     for start in range(0, len(found.items), _SLICE):
         for raw in found.items[start : start + _SLICE]:
             payload = bytes(raw)
@@ -103,7 +110,10 @@ async def read_list(
                 record = Record.read(payload, codec, default_gvk=item_gvk)
                 records.append(record.only_metadata() if prune else record)
             except DecodeError as error:
-                undecodable.append(Undecodable(payload, error))
+                nameless += not error.key
+                if error.key or nameless <= MOST_NAMELESS:
+                    forget_frames(error)
+                    undecodable.append(Undecodable(payload, error))
         await asyncio.sleep(0)
     return ObjectList(
         form,
@@ -112,4 +122,5 @@ async def read_list(
         continue_token=found.continue_token,
         remaining_item_count=found.remaining_item_count,
         undecodable=undecodable,
+        more_undecodable=max(0, nameless - MOST_NAMELESS),
     )

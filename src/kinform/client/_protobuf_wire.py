@@ -9,6 +9,7 @@ import msgspec
 from kinform._native import try_events
 from kinform.api import GVK
 from kinform.client._frames import EVENT_SHAPES, EventType, Frame
+from kinform.client._garbage import GarbageLimit
 from kinform.client._status import Status, error_from_status
 from kinform.client._wire import Framing, SplitList, Wire, inside_an_event, item_gvk, too_long
 from kinform.errors import DecodeError, InvalidNameError
@@ -72,9 +73,11 @@ class _ProtobufFraming:
         self._needed = _LENGTH
         # All events of a stream have the same kind, so it is parsed once.
         self._kind: tuple[bytes, GVK, ProtobufCodec] | None = None
+        self._garbage = GarbageLimit()
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
+        self._garbage.next_chunk()
         start, end = 0, len(chunk)
         # Pieces of an event are joined once, and contain only bytes of that event.
         while self._pieces and start < end:
@@ -107,7 +110,10 @@ class _ProtobufFraming:
             if stop > end:
                 self._needed = stop - start
                 break
-            frames.append(self._decode(data[start + _LENGTH : stop]))
+            frame = self._decode(data[start + _LENGTH : stop])
+            if frame.record is None:
+                self._garbage.count(frame)
+            frames.append(frame)
             start = stop
         return start
 

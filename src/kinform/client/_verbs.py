@@ -133,10 +133,10 @@ class Verbs(Generic[T]):
             found = await self._list_all(resource, options, namespace)
         if found.undecodable:
             first = found.undecodable[0].error
+            bad = len(found.undecodable) + found.more_undecodable
             raise DecodeError(
-                f"list of {resource_name(resource)}: {len(found.undecodable)} of "
-                f"{len(found.undecodable) + len(found)} objects cannot be decoded; the first is "
-                f"{first}; use pages() to read the others"
+                f"list of {resource_name(resource)}: {bad} of {bad + len(found)} objects cannot "
+                f"be decoded; the first is {first}; use pages() to read the others"
             ) from first
         return found
 
@@ -398,6 +398,7 @@ class Verbs(Generic[T]):
             [record for page in pages for record in page.records],
             resource_version=pages[0].resource_version,
             undecodable=[bad for page in pages for bad in page.undecodable],
+            more_undecodable=sum(page.more_undecodable for page in pages),
         )
 
     async def _consistent_pages(

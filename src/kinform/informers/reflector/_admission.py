@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
 from kinform.informers._transforms import RecordTransform, steps_of
-from kinform.informers.reflector._quarantine import Quarantine
+from kinform.informers.reflector._quarantine import LogLimit, Quarantine
 from kinform.informers.reflector._target import KnownRecords
 from kinform.objects import JSON, Handle, Record
 
@@ -63,6 +63,8 @@ class Admission(Generic[T]):
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         self._quarantined = self.quarantine.by_key
+        self._quarantine_log = LogLimit()
+        self._unexpected_log = LogLimit()
         # Records transformed by an interrupted list, for its next attempt.
         self._prepared: dict[str, Record] = {}
 
@@ -75,8 +77,13 @@ class Admission(Generic[T]):
             expected = gvk.kind != "Table" or gvk.group != "meta.k8s.io"
         if expected:
             self.last_expected = gvk
-        else:
-            logger.warning("ignored %r: unexpected kind %s", record.head.key, gvk)
+        elif self._unexpected_log.admits():
+            logger.warning(
+                "ignored %r: unexpected kind %s%s",
+                record.head.key,
+                gvk,
+                _so_far(self._unexpected_log),
+            )
         return expected
 
     def admit(self, record: Record) -> T | None:
@@ -199,8 +206,15 @@ class Admission(Generic[T]):
         payload: bytes = b"",
     ) -> str:
         bad = self.quarantine.put(error, resource_version=resource_version, payload=payload)
-        logger.warning("quarantined object %s: %s", bad.key, error)
+        if self._quarantine_log.admits():
+            logger.warning(
+                "quarantined object %s: %s%s", bad.key, error, _so_far(self._quarantine_log)
+            )
         return bad.key
+
+
+def _so_far(log: LogLimit) -> str:
+    return f" ({log.count} such objects; few of them are logged)" if log.count >= 10 else ""
 
 
 def _identity(record: Record) -> tuple[GVK, str, str, str]:

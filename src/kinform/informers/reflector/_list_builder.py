@@ -108,8 +108,10 @@ class ListBuilder(Generic[T]):
             DecodeError: The page contains tables instead of objects.
         """
         await self._take_records(page.records)
-        for bad in page.undecodable:
+        for number, bad in enumerate(page.undecodable, start=1):
             self.refuse(bad.error, bad.payload)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
 
     async def _take_records(self, records: list[Record]) -> None:
         for number, record in enumerate(records, start=1):

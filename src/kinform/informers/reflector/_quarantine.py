@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Container, ItemsView, Iterator, Mapping, ValuesView
 
 import msgspec
@@ -10,6 +11,12 @@ from kinform.errors import DecodeError, KinformError, TransformError
 
 # Limits the memory used if a server sends only invalid data.
 _MOST_KEPT = 1000
+# In bytes, of all payloads together.
+_LARGEST_PAYLOADS = 16 << 20
+# After this many log lines, only every tenth, hundredth, … object is logged.
+_LOGGED_EACH = 10
+# Seconds without a new object after which each one is logged again.
+_CALM = 60.0
 # Not a valid object name.
 _NAMELESS = "?"
 
@@ -21,7 +28,8 @@ class QuarantinedObject(msgspec.Struct, frozen=True):
         key: ``namespace/name``, or ``?`` and a number if the key is unreadable.
         resource_version: The version that failed; may be empty.
         error: The error.
-        payload: The encoded object, if it could not be decoded.
+        payload: The encoded object, if it could not be decoded; empty if the payloads of the
+            quarantine are larger than 16 MiB together.
     """
 
     key: str
@@ -42,6 +50,7 @@ class Quarantine(Mapping[str, QuarantinedObject]):
     def __init__(self) -> None:
         self.by_key: dict[str, QuarantinedObject] = {}
         self._nameless = 0
+        self._payload_size = 0
 
     def __getitem__(self, key: str) -> QuarantinedObject:
         return self.by_key[key]
@@ -76,21 +85,50 @@ class Quarantine(Mapping[str, QuarantinedObject]):
             key = f"{_NAMELESS}{self._nameless}"
         if isinstance(error, DecodeError):
             resource_version = resource_version or error.resource_version
+        self.release(key)
+        if self._payload_size + len(payload) > _LARGEST_PAYLOADS:
+            payload = b""
         bad = QuarantinedObject(key, resource_version, error, payload)
-        self.by_key.pop(key, None)
         self.by_key[key] = bad
+        self._payload_size += len(payload)
         if len(self.by_key) > _MOST_KEPT:
-            del self.by_key[next(iter(self.by_key))]
+            self.release(next(iter(self.by_key)))
         return bad
 
     def release(self, key: str) -> None:
         """Remove an object that is readable again or deleted."""
-        if self.by_key:
-            self.by_key.pop(key, None)
+        if self.by_key and (bad := self.by_key.pop(key, None)) is not None:
+            self._payload_size -= len(bad.payload)
 
     def retain(self, keys: Container[str], *, namespace: str | None = None) -> None:
         """Keep only these keys after a complete list of all objects or of one namespace."""
         for key in tuple(self.by_key):
             listed = not namespace or key.startswith((f"{namespace}/", _NAMELESS))
             if listed and key not in keys:
-                del self.by_key[key]
+                self.release(key)
+
+
+class LogLimit:
+    """Decides which of many similar events are logged: the first ten, then ever fewer.
+
+    Attributes:
+        count: The number of events since the last minute without one.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last = 0.0
+
+    def admits(self) -> bool:
+        """Count an event, and return whether to log it."""
+        now = time.monotonic()
+        if now - self._last > _CALM:
+            self.count = 0
+        self._last = now
+        self.count += 1
+        return self.count <= _LOGGED_EACH or _is_power_of_ten(self.count)
+
+
+def _is_power_of_ten(number: int) -> bool:
+    digits = str(number)
+    return digits[0] == "1" and not digits[1:].strip("0")
