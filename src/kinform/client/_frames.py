@@ -38,6 +38,10 @@ class Frame(msgspec.Struct, frozen=True):
     error: ApiError | DecodeError | None = None
     payload: bytes = b""
 
+    def __repr__(self) -> str:
+        # Without the payload, which may be a Secret.
+        return f"Frame({self.type.value}, record={self.record!r}, error={self.error!r})"
+
 
 # The types with an object, most frequent first.
 _OBJECT_EVENTS = (EventType.MODIFIED, EventType.ADDED, EventType.DELETED, EventType.BOOKMARK)

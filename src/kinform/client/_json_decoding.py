@@ -1,4 +1,4 @@
-"""Decodes JSON from a server, with errors that show the beginning of invalid input."""
+"""Decodes JSON from a server, with errors that describe invalid input but show no objects."""
 
 from __future__ import annotations
 
@@ -22,8 +22,18 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes, *, problem: str) -> T:
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"{problem}: {error}; {_beginning(body)}") from error
+        raise DecodeError(f"{problem}: {error}; {_described(body)}") from error
 
 
-def _beginning(body: bytes) -> str:
-    return f"it begins {body[:_SHOWN]!r}" if body else "it is empty"
+def _described(body: bytes) -> str:
+    """Show the beginning of a page, but not of an object, whose content may be secret.
+
+    A fragment of an object can begin anywhere, also inside an encoded value. Text that is not JSON
+    has spaces, but no quotation marks.
+    """
+    if not body:
+        return "it is empty"
+    is_text = b" " in body[:_SHOWN] and b'"' not in body
+    if is_text or body.lstrip().startswith(b"<"):
+        return f"it begins {body[:_SHOWN]!r}"
+    return f"it has {len(body)} bytes"

@@ -249,9 +249,12 @@ def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeErr
 
 def _beginning(payload: bytes) -> str:
     """Describe bytes that are not JSON, without the content of objects, which may be secret."""
-    if payload.lstrip()[:1] in (b"{", b"["):
+    start = payload.lstrip()[:60]
+    if start[:1] in (b"{", b"["):
         return f"JSON of {len(payload)} bytes"
-    return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"
+    if start.startswith(b"<") or (b" " in start and b'"' not in payload):
+        return f"a body of {len(payload)} bytes that begins {payload[:60]!r}"
+    return f"a body of {len(payload)} bytes"
 
 
 def _text(value: Any) -> str:

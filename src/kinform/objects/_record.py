@@ -30,6 +30,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, eq=False):
     gvk: GVK
     codec: Codec
 
+    def __repr__(self) -> str:
+        # Without the payload, which may be a Secret.
+        return f"<Record {self.gvk} {self.head.key!r}>"
+
     @classmethod
     def read(cls, payload: bytes, codec: Codec, *, default_gvk: GVK | None = None) -> Record:
         """Decode the head of ``payload``; ``default_gvk`` is used if the payload has no kind.

@@ -61,7 +61,9 @@ def unwrap(body: bytes) -> UnwrappedBody:
 def _opened(body: bytes) -> tuple[bytes, bytes]:
     """Return the kind and the message. Raises DecodeError and the errors of the parser."""
     if not body.startswith(MAGIC):
-        raise DecodeError(f"it is not protobuf of Kubernetes; it begins {body[:16]!r}")
+        # Only a page is shown: anything else may be a part of an object, whose content is secret.
+        found = f"begins {body[:16]!r}" if body.startswith(b"<") else f"has {len(body)} bytes"
+        raise DecodeError(f"it is not protobuf of Kubernetes; it {found}")
     type_meta, raw, encoding, content_type = _ENVELOPE.read(body[len(MAGIC) :])
     if encoding or content_type:
         raise DecodeError(

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kinform.errors import ConfigError
 from kinform.transport._pem import CertificatePair, PemReader, PemSource
+from kinform.transport._redacted import SecretText
 
 logger = logging.getLogger("kinform.transport")
 
@@ -67,6 +68,7 @@ class StaticToken(Anonymous):
     """A bearer token that never changes."""
 
     def __init__(self, token: str) -> None:
+        token = SecretText(token)
         self._headers = bearer(token, origin="the token")
 
     async def headers(self) -> Mapping[str, str]:
@@ -129,11 +131,12 @@ class BasicAuth(Anonymous):
     """A user name and a password."""
 
     def __init__(self, username: str, password: str) -> None:
+        password = SecretText(password)
+        self._username = username  # first, for the repr in a traceback
         if ":" in username:
             raise ConfigError("a user name for basic authentication must not contain ':'")
-        pair = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
-        self._username = username
-        self._headers = {"Authorization": f"Basic {pair}"}
+        pair = SecretText(base64.b64encode(f"{username}:{password}".encode()).decode("ascii"))
+        self._headers = {"Authorization": SecretText(f"Basic {pair}")}
 
     async def headers(self) -> Mapping[str, str]:
         return self._headers
@@ -194,9 +197,9 @@ def bearer(token: str, *, origin: str) -> Mapping[str, str]:
     Raises:
         ConfigError: The token is invalid. The message does not show it.
     """
-    token = token.strip()
+    token = SecretText(token.strip())
     if not token:
         raise ConfigError(f"{origin} is empty")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(f"{origin} holds characters that a token cannot have (a line break?)")
-    return {"Authorization": f"Bearer {token}"}
+    return {"Authorization": SecretText(f"Bearer {token}")}

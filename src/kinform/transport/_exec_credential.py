@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 from kinform.errors import ConfigError
 from kinform.transport._credentials import bearer
 from kinform.transport._pem import CertificatePair
-from kinform.transport._redacted import Redacted
+from kinform.transport._redacted import Redacted, SecretText
 
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+_SECRETS = frozenset({"token", "clientKeyData"})
 
 
 class ExecCredential(Redacted, frozen=True):
@@ -34,7 +36,7 @@ def parse_exec_credential(output: bytes, *, api_version: str, plugin: str) -> Ex
     import json
 
     try:
-        answer = json.loads(output)
+        answer = json.loads(output, object_hook=_with_secrets)
     except (ValueError, RecursionError):
         # The cause is omitted on purpose: it contains the output, which may contain a secret.
         reason = "nothing" if not output.strip() else "something that is not JSON"
@@ -70,6 +72,14 @@ def _parse_status(status: Mapping[str, Any], plugin: str) -> ExecCredential:
         certificate=CertificatePair(certificate.encode(), key.encode()) if certificate else None,
         expires_at=_timestamp(_text(status, "expirationTimestamp", plugin), plugin),
     )
+
+
+def _with_secrets(members: dict[str, Any]) -> dict[str, Any]:
+    """Hide the secrets of an object from tracebacks with local variables."""
+    for name in _SECRETS & members.keys():
+        if isinstance(members[name], str):
+            members[name] = SecretText(members[name])
+    return members
 
 
 def _text(status: Mapping[str, Any], name: str, plugin: str) -> str:

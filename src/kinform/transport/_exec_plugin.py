@@ -20,6 +20,7 @@ from kinform.transport._exec_credential import (
 )
 from kinform.transport._pem import CertificatePair
 from kinform.transport._private_file import scratch_file
+from kinform.transport._redacted import SecretBytes, SecretText
 from kinform.transport._single_flight import SingleFlight
 
 logger = logging.getLogger("kinform.transport")
@@ -104,7 +105,7 @@ class ExecPlugin:
             code = await self._execute(environment, interactive, stdout, stderr)
             if code != 0:
                 raise ConfigError(self._failure(code, _tail(stderr)))
-            output = _content(stdout, _OUTPUT_LIMIT + 1)
+            output = SecretBytes(_content(stdout, _OUTPUT_LIMIT + 1))
         if len(output) > _OUTPUT_LIMIT:
             raise ConfigError(f"{self._name} printed more than {_OUTPUT_LIMIT} bytes")
         credential = parse_exec_credential(output, api_version=self._api_version, plugin=self._name)
@@ -177,12 +178,14 @@ class ExecPlugin:
         if self._cluster is not None:
             spec["cluster"] = self._cluster
         info = {"kind": "ExecCredential", "apiVersion": self._api_version, "spec": spec}
-        return {
+        environment = {
             **os.environ,
             **self._environment,
             "KUBERNETES_EXEC_INFO": json.dumps(info),
             _DEPTH_VARIABLE: str(level),
         }
+        # Local variables of many frames: the values must not appear in their tracebacks.
+        return {name: SecretText(value) for name, value in environment.items()}
 
     def _not_started(self, error: OSError | ValueError) -> str:
         if isinstance(error, FileNotFoundError):

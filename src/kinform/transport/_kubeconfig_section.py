@@ -7,11 +7,12 @@ import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from kinform.errors import ConfigError
+from kinform.transport._redacted import Redacted
 
 if TYPE_CHECKING:
     import yaml
@@ -24,8 +25,10 @@ class PlainNumber(msgspec.Struct, frozen=True):
     value: int | float
 
 
-class Section(msgspec.Struct, frozen=True):
+class Section(Redacted, frozen=True):
     """A mapping of a kubeconfig. As in kubectl, absent, ``null`` and empty are the same."""
+
+    shown: ClassVar = ("file", "where")
 
     file: Path
     where: str

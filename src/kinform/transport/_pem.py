@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from kinform.errors import ConfigError
-from kinform.transport._redacted import Redacted
+from kinform.transport._redacted import Redacted, SecretBytes
 
 logger = logging.getLogger("kinform.transport")
 
@@ -21,6 +23,9 @@ class CertificatePair(Redacted, frozen=True):
 
     certificate: bytes
     key: bytes
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "key", SecretBytes(self.key))
 
 
 class PemReader:

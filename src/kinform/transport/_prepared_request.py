@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-
-import msgspec
+from typing import ClassVar
 
 from kinform.transport._proxy import Proxy
+from kinform.transport._redacted import Redacted
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class PreparedRequest(msgspec.Struct, frozen=True):
-    """The request to send, its URL and the connection settings."""
+class PreparedRequest(Redacted, frozen=True):
+    """The request to send, its URL and the connection settings. The repr shows only the action."""
+
+    shown: ClassVar = ("method", "url")
 
     method: str
     url: str

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import msgspec
 
 from kinform.errors import ConfigError
-from kinform.transport._redacted import Redacted
+from kinform.transport._redacted import Redacted, SecretText
 
 
 class Proxy(Redacted, frozen=True):
@@ -50,25 +50,33 @@ def parse_proxy(address: str, *, origin: str) -> Proxy:
     Raises:
         ConfigError: This is not the address of an HTTP proxy. The message shows no login.
     """
+    address = SecretText(address)  # also in tracebacks with local variables
     try:
-        parts = urlsplit(address if "://" in address else f"http://{address}")
-        host, port = parts.hostname, parts.port
+        scheme, host, port, login = _split(address)
     except ValueError:
         raise ConfigError(f"{origin} is not an address such as http://proxy:3128") from None
-    if parts.scheme.startswith("socks"):
+    if scheme.startswith("socks"):
         raise ConfigError(
-            f"{origin} names a SOCKS proxy ({parts.scheme}://{host}), which is not supported; "
+            f"{origin} names a SOCKS proxy ({scheme}://{host}), which is not supported; "
             "use an http:// or https:// proxy"
         )
-    if parts.scheme not in ("http", "https") or not host:
+    if scheme not in ("http", "https") or not host:
         raise ConfigError(f"{origin} must look like http://proxy:3128 or https://proxy:3128")
     bracketed = f"[{host}]" if ":" in host else host
-    url = f"{parts.scheme}://{bracketed}" + (f":{port}" if port else "")
-    if parts.username is None:
+    url = f"{scheme}://{bracketed}" + (f":{port}" if port else "")
+    if login is None:
         return Proxy(url)
-    login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
     encoded = base64.b64encode(login.encode()).decode("ascii")
-    return Proxy(url, {"Proxy-Authorization": f"Basic {encoded}"})
+    return Proxy(url, {"Proxy-Authorization": SecretText(f"Basic {encoded}")})
+
+
+def _split(address: str) -> tuple[str, str | None, int | None, SecretText | None]:
+    """Return the scheme, host, port and login. Raises ValueError."""
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    login = None
+    if parts.username is not None:
+        login = SecretText(f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+    return parts.scheme, parts.hostname, parts.port, login
 
 
 def _goes_through_proxy(target: SplitResult, exceptions: str) -> bool:

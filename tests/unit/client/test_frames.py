@@ -283,3 +283,39 @@ def test_however_a_stream_is_broken_each_line_is_what_it_is_by_itself(seed: int)
     assert [said(frame) for frame in frames_of([stream])] == [
         said(_decode_line(line)) for line in lines
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"data":{"password":"hunter2"',
+        b'{"object":{"data":{"password":"hunter2"}}}',
+        b'[{"password":"hunter2"}]',
+        b'hunter2"}}}',
+        b"hunter2",
+        b'"hunter2"',
+        b'{"type":"ADDED","object":"hunter2 is it"}',
+        b'{"type":"ADDED","object":["hunter2"]}',
+        b'{"type":"ADDED","object":{"data":{"password":"hunter2"},"metadata":5}}',
+    ],
+)
+def test_an_error_never_shows_a_part_of_an_object(line: bytes) -> None:
+    """18.19: The error is logged, and the object may be a Secret."""
+    frame = decode(line)
+
+    assert isinstance(frame.error, DecodeError)
+    assert "hunter2" not in str(frame.error)
+
+
+@pytest.mark.parametrize("line", [b'<html lang="en">', b"upstream connect error"])
+def test_an_error_shows_what_is_not_an_object(line: bytes) -> None:
+    """18.19: Pages of proxies are worth showing."""
+    assert repr(line) in str(decode(line).error)
+
+
+@pytest.mark.parametrize("line", [event("ADDED", pod("hunter2-not")), b'{"hunter2'])
+def test_a_frame_shows_no_bytes(line: bytes) -> None:
+    """18.19: Tracebacks with local variables show reprs."""
+    frame = decode(line.rstrip())
+    assert "hunter2" not in repr(frame).replace("hunter2-not", "")
+    assert '"' not in repr(frame)

@@ -19,9 +19,18 @@ def test_an_envelope_is_taken_off_and_put_on_as_go_does() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"k8s", b"{}", b"k8s\1", b"<html>", b"\x00k8s"])
-def test_what_has_another_beginning_is_shown(body: bytes) -> None:
-    with pytest.raises(DecodeError, match="not protobuf of Kubernetes; it begins"):
+def test_what_has_another_beginning_is_refused(body: bytes) -> None:
+    with pytest.raises(DecodeError, match=r"not protobuf of Kubernetes; it (begins|has)"):
         unwrap(body)
+
+
+def test_a_page_is_shown_but_no_part_of_an_object() -> None:
+    """18.19: The bytes may be those of a Secret."""
+    with pytest.raises(DecodeError, match="it begins b'<html>'"):
+        unwrap(b"<html>")
+    with pytest.raises(DecodeError, match="it has 7 bytes") as raised:
+        unwrap(b"hunter2")
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize("rest", [b"\xff", b"\x0a\x05a", b"\x12\xff\xff\xff\xff\x07a"])

@@ -37,6 +37,18 @@ class QuarantinedObject(msgspec.Struct, frozen=True):
     error: KinformError
     payload: bytes = b""
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        # Without the payload, which may be a Secret.
+        return [
+            ("key", self.key),
+            ("resource_version", self.resource_version),
+            ("error", self.error),
+        ]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({shown})"
+
 
 class Quarantine(Mapping[str, QuarantinedObject]):
     """Quarantined objects by key. An object leaves when it becomes readable or is deleted.

@@ -89,3 +89,10 @@ def test_it_can_be_changed_while_somebody_looks_through_it() -> None:
     for key in quarantine:
         quarantine.release(key)
     assert not quarantine
+
+
+def test_its_repr_has_no_bytes_of_the_object() -> None:
+    """18.19: They may be those of a Secret, and tracebacks and logs show reprs."""
+    put = Quarantine().put(bad("default/a", "7"), payload=b"hunter2")
+    assert "default/a" in repr(put)
+    assert "hunter2" not in f"{put!r} {put.__rich_repr__()}"

@@ -1,0 +1,133 @@
+"""18.19: Tools that record the local variables of a traceback find no credentials in them."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from kinform.errors import KinformError
+from kinform.transport import (
+    AiohttpTransport,
+    BasicAuth,
+    CertificatePair,
+    ClusterConfig,
+    ExecPlugin,
+    Request,
+    StaticToken,
+)
+from kinform.transport._kubeconfig_section import Section
+from kinform.transport._proxy import parse_proxy
+from kinform.transport._redacted import SecretBytes, SecretText
+from kinform.transport._tls import TlsContexts
+
+SECRET = "s3cr3t" * 30  # longer than what tools show of a string
+
+
+def _locals(error: BaseException) -> str:
+    """All local variables in the package's own frames, as tools show them."""
+    shown = []
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if "kinform" in frame.f_code.co_filename and "/tests/" not in frame.f_code.co_filename:
+            for name, value in frame.f_locals.items():
+                cut = value[:80] if isinstance(value, str | bytes) else value
+                shown.append(f"{name}={value!r} {cut!r}")
+    assert shown
+    return "\n".join(shown)
+
+
+async def _static_token(tmp_path: Path) -> None:
+    StaticToken(f"{SECRET}\n{SECRET}")
+
+
+async def _basic_auth(tmp_path: Path) -> None:
+    BasicAuth("a:b", SECRET)
+
+
+async def _proxy(tmp_path: Path) -> None:
+    parse_proxy(f"socks5://me:{SECRET}@proxy", origin="proxy-url")
+
+
+async def _exec_environment(tmp_path: Path) -> None:
+    await ExecPlugin(str(tmp_path / "missing"), env={"PASSWORD": SECRET}).headers()
+
+
+async def _exec_output(tmp_path: Path) -> None:
+    status = f'"status":{{"token":"{SECRET}","expirationTimestamp":"never"}}'
+    head = '"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"'
+    script = f"print('{{{head},{status}}}')"
+    await ExecPlugin(
+        sys.executable, args=["-c", script.replace(SECRET, "'+'s3cr3t'*30+'")]
+    ).headers()
+
+
+async def _request(tmp_path: Path) -> None:
+    config = ClusterConfig(server="http://127.0.0.1:1", credentials=StaticToken(SECRET))
+    transport = AiohttpTransport(config)
+    try:
+        await transport.send(Request("POST", "/api", body=b"{}"))
+    finally:
+        await transport.close()
+
+
+async def _stream(tmp_path: Path) -> None:
+    config = ClusterConfig(server="http://127.0.0.1:1", credentials=StaticToken(SECRET))
+    await AiohttpTransport(config).send(Request("GET", "/api", is_stream=True))
+
+
+async def _key(tmp_path: Path) -> None:
+    contexts = TlsContexts(certificate_authority=None, insecure_skip_tls_verify=False, name="x")
+    contexts.current(CertificatePair(b"no certificate", SECRET.encode()))
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        _static_token,
+        _basic_auth,
+        _proxy,
+        _exec_environment,
+        _exec_output,
+        _request,
+        _stream,
+        _key,
+    ],
+)
+async def test_no_frame_shows_a_credential(
+    failing: Callable[[Path], Awaitable[None]], tmp_path: Path
+) -> None:
+    """18.19: The strings and structs in them redact themselves."""
+    with pytest.raises(KinformError) as raised:
+        await failing(tmp_path)
+
+    error: BaseException | None = raised.value
+    while error is not None:
+        if error.__traceback__ is not None and not isinstance(error, AssertionError):
+            assert "s3cr3ts3cr3t" not in _locals_or_nothing(error)
+        error = error.__cause__
+
+
+def _locals_or_nothing(error: BaseException) -> str:
+    try:
+        return _locals(error)
+    except AssertionError:  # a cause raised entirely in other packages
+        return ""
+
+
+def test_secrets_behave_like_strings_and_bytes() -> None:
+    """18.19: Only their repr differs."""
+    assert SecretText("abc") == "abc"
+    assert f"Bearer {SecretText('abc')}" == "Bearer abc"
+    assert repr([SecretText("abc"), SecretText("abc")[:2]]) == "['***', '***']"
+    assert SecretBytes(b"abc") == b"abc"
+    assert SecretBytes(b"abc")[0] == 97
+    assert repr([SecretBytes(b"abc"), SecretBytes(b"abc")[:2]]) == "[b'***', b'***']"
+
+
+def test_a_section_of_a_kubeconfig_shows_no_content() -> None:
+    """18.19: The user's section has the token."""
+    section = Section(Path("config"), "users[0]", {"token": SECRET})
+    assert SECRET not in f"{section!r} {section.__rich_repr__()}"
