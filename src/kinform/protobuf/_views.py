@@ -54,6 +54,7 @@ def view_class(model: type[Model], message: str) -> Any:
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,
         "__eq__": _is_equal,
+        "__ne__": _is_unequal,
         "__hash__": None,
         "__setattr__": _refuse,
         "__delattr__": _refuse,
@@ -153,10 +154,15 @@ def _copy(view: Any) -> Any:
 
 
 def _is_equal(view: Any, other: object) -> Any:
-    if not isinstance(other, view._model):
+    if getattr(type(other), "_model", type(other)) is not view._model:
         return NotImplemented
-    others = _struct(other) if hasattr(other, "_model") else other
-    return _struct(view) == others
+    return all(getattr(view, name) == getattr(other, name) for name in view.__struct_fields__)
+
+
+def _is_unequal(view: Any, other: object) -> Any:
+    # The inherited method compares the classes, which differ for a view and a struct.
+    found = _is_equal(view, other)
+    return found if found is NotImplemented else not found
 
 
 def _refuse(view: Any, *_: object) -> NoReturn:
