@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from kinform.api import ApiResource
 from kinform.client._arguments import patch_media_type, write_query
 from kinform.client._forms import checked_form, form_of
 from kinform.client._json_wire import JSON_WIRE
@@ -69,9 +70,8 @@ class ObjectWriter:
         )
         method = _METHODS[verb]
         media = patch_media_type("apply") if verb == "apply" else "application/json"
-        body = whole = request_body(handle)
-        if verb == "update" and (edits := handle.edits()) is not None:
-            method, media, body = "PATCH", patch_media_type("json"), JSON.encode(edits)
+        body = request_body(handle)
+        is_incomplete = verb == "update" and handle.is_incomplete
         write = Write(
             verb=verb,
             resource=found.gvr,
@@ -83,16 +83,32 @@ class ObjectWriter:
         )
 
         async def send() -> Answer:
+            nonlocal body
+            if is_incomplete:
+                # Permission to write a subresource does not imply permission to read it.
+                is_other_kind = handle.gvk != found.gvk
+                source = Location(found.gvr, home, name, subresource if is_other_kind else "")
+                body = await self._complete(handle, source.path, found)
             return await self._requester.ask(
                 method, path, query, resource=found, body=body, media=media
             )
 
         def read(answer: Answer) -> Handle:
             if form is type(obj) and issubclass(form, TypedObject) and confirms_success(answer):
-                answer = Answer(whole, JSON_WIRE)
+                answer = Answer(body, JSON_WIRE)
             return read_answer(answer, form, what=f"{method} {path}")
 
         return await self._writes.run(write, send, read)
+
+    async def _complete(self, handle: Handle, path: str, resource: ApiResource) -> bytes:
+        """Return the body for an incomplete copy: the object as JSON, with the edits of the copy.
+
+        Raises:
+            ConflictError: The object has changed since it was copied.
+        """
+        answer = await self._requester.ask("GET", path, {}, resource=resource, only_json=True)
+        current = read_answer(answer, Unstructured, what=f"GET {path}")
+        return JSON.encode(handle.completed(current.to_dict()))
 
 
 def _as_handle(obj: ObjectOrMapping) -> Handle:
