@@ -14,7 +14,7 @@ from kinform.client._requester import Answer, Requester
 from kinform.client._resolver import Location, ResourceOrModel, place_of
 from kinform.client._shared_parts import SharedParts
 from kinform.client._write_hooks import Write
-from kinform.errors import EncodeError
+from kinform.errors import EncodeError, ForbiddenError
 from kinform.objects import (
     JSON,
     Handle,
@@ -88,7 +88,7 @@ class ObjectWriter:
                 # Permission to write a subresource does not imply permission to read it.
                 is_other_kind = handle.gvk != found.gvk
                 source = Location(found.gvr, home, name, subresource if is_other_kind else "")
-                body = await self._complete(handle, source.path, found)
+                body = await self._complete(handle, source, found)
             return await self._requester.ask(
                 method, path, query, resource=found, body=body, media=media
             )
@@ -100,15 +100,38 @@ class ObjectWriter:
 
         return await self._writes.run(write, send, read)
 
-    async def _complete(self, handle: Handle, path: str, resource: ApiResource) -> bytes:
+    async def _complete(self, handle: Handle, source: Location, resource: ApiResource) -> bytes:
         """Return the body for an incomplete copy: the object as JSON, with the edits of the copy.
 
         Raises:
             ConflictError: The object has changed since it was copied.
         """
-        answer = await self._requester.ask("GET", path, {}, resource=resource, only_json=True)
-        current = read_answer(answer, Unstructured, what=f"GET {path}")
-        return JSON.encode(handle.completed(current.to_dict()))
+        path = source.path
+        try:
+            answer = await self._requester.ask("GET", path, {}, resource=resource, only_json=True)
+            current = read_answer(answer, Unstructured, what=f"GET {path}").to_dict()
+        except ForbiddenError:
+            # The object may come from an informer, which only needs permission to list and watch.
+            found = None if source.subresource else await self._list_one(source, resource)
+            if found is None:
+                raise
+            current = found
+        return JSON.encode(handle.completed(current))
+
+    async def _list_one(self, source: Location, resource: ApiResource) -> dict[str, Any] | None:
+        """Return an object by a list of its resource; ``None`` if it is not possible."""
+        path = Location(source.gvr, source.namespace).path
+        query = {"fieldSelector": f"metadata.name={source.name}"}
+        try:
+            answer = await self._requester.ask(
+                "GET", path, query, resource=resource, listing=True, only_json=True
+            )
+        except ForbiddenError:
+            return None
+        items = JSON.decode(answer.body).get("items") or [None]
+        gvk = resource.gvk
+        said = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+        return None if items[0] is None else {**said, **items[0]}
 
 
 def _as_handle(obj: ObjectOrMapping) -> Handle:

@@ -10,7 +10,7 @@ import pytest
 
 from kinform.api import GVR
 from kinform.client import Client, Write, WriteHook
-from kinform.errors import ConflictError
+from kinform.errors import ConflictError, ForbiddenError
 from kinform.models.core.v1 import Container, Pod
 from kinform.objects import Handle, Unstructured
 from kinform.transport import Request
@@ -19,6 +19,7 @@ from tests.support.memory_transport import MemoryTransport
 from tests.unit.protobuf.sample import envelope, metadata, metadata_tree, put
 
 PATH = "/api/v1/namespaces/default/pods/a"
+PODS = "/api/v1/namespaces/default/pods"
 PROTOBUF = {"Content-Type": "application/vnd.kubernetes.protobuf"}
 NEWER = put(900, "tomorrow")
 
@@ -41,13 +42,18 @@ class Server:
             "status": {},
         }
         self.after_json_read: Callable[[], None] = lambda: None
-        memory.on(PATH, self._answer)
-        memory.on(f"{PATH}/status", self._answer)
+        self.may_only_list = False
+        memory.on(PATH, self.answer)
+        memory.on(f"{PATH}/status", self.answer)
 
-    def _answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer:
         if request.method == "GET":
             if "protobuf" not in request.headers["Accept"]:
-                answer = json_answer(self.tree)
+                if self.may_only_list and "fieldSelector" not in request.query:
+                    return json_answer(status(403, "Forbidden", "you may not get"), 403)
+                answer = json_answer(
+                    self._listed() if "fieldSelector" in request.query else self.tree
+                )
                 self.after_json_read()
                 return answer
             return Answer(200, envelope("v1", "Pod", self._message()), PROTOBUF)
@@ -59,6 +65,12 @@ class Server:
             return json_answer(status(409, "Conflict", "it has changed"), 409)
         self.tree = sent
         return json_answer(self.tree)
+
+    def _listed(self) -> dict[str, Any]:
+        item = {
+            name: each for name, each in self.tree.items() if name not in ("apiVersion", "kind")
+        }
+        return {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [item]}
 
     def _message(self) -> bytes:
         rv = self.tree["metadata"]["resourceVersion"]
@@ -169,6 +181,24 @@ async def test_an_update_stays_an_update(
     with pytest.raises(ConflictError, match=r"default/a.* 7, .* 8"):
         await client.update(pod)
     assert hook.seen[2:] == ["before update", "failed update: ConflictError"]
+
+
+async def test_an_account_that_may_list_but_not_get_can_update(
+    server: Server, client: Client, memory: MemoryTransport
+) -> None:
+    """18.3: an informer needs no more than list and watch."""
+    pod = (await client.get(Pod, "a", namespace="default")).copy()
+    pod.spec.node_name = "n1"
+    server.may_only_list = True
+    memory.on(PODS, json_answer(status(403, "Forbidden", "you may not list"), 403))
+    with pytest.raises(ForbiddenError, match="may not get"):
+        await client.update(pod)  # the list is forbidden, too
+    memory.on(PODS, server.answer)
+    await client.update(pod)
+    assert memory.requests_to(PODS)[-1].query["fieldSelector"] == "metadata.name=a"
+    assert server.tree["spec"]["nodeName"] == "n1"
+    assert server.tree["spec"]["newer"] == "tomorrow"
+    assert (server.tree["apiVersion"], server.tree["kind"]) == ("v1", "Pod")
 
 
 async def test_a_status_is_completed_from_the_object(
