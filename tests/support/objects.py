@@ -78,9 +78,11 @@ class CountingCodec:
         self.calls.append(str(path))
         return JSON.decode_path(payload, path)
 
-    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+    def decode_parts(
+        self, payload: bytes, group: PartGroup, *, read_only: bool = False
+    ) -> Sequence[Any]:
         self.calls.append("+".join(part.name for part in group.parts))
-        return JSON.decode_parts(payload, group)
+        return JSON.decode_parts(payload, group, read_only=read_only)
 
     def encode(self, tree: Any) -> bytes:
         self.calls.append("encode")

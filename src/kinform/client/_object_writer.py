@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from kinform.api import ApiResource
 from kinform.client._arguments import patch_media_type, write_query
 from kinform.client._forms import checked_form, form_of
 from kinform.client._json_wire import JSON_WIRE
@@ -13,7 +14,7 @@ from kinform.client._requester import Answer, Requester
 from kinform.client._resolver import Location, ResourceOrModel, place_of
 from kinform.client._shared_parts import SharedParts
 from kinform.client._write_hooks import Write
-from kinform.errors import EncodeError
+from kinform.errors import EncodeError, ForbiddenError
 from kinform.objects import (
     JSON,
     Handle,
@@ -69,9 +70,8 @@ class ObjectWriter:
         )
         method = _METHODS[verb]
         media = patch_media_type("apply") if verb == "apply" else "application/json"
-        body = whole = request_body(handle)
-        if verb == "update" and (edits := handle.edits()) is not None:
-            method, media, body = "PATCH", patch_media_type("json"), JSON.encode(edits)
+        body = request_body(handle)
+        is_incomplete = verb == "update" and handle.is_incomplete
         write = Write(
             verb=verb,
             resource=found.gvr,
@@ -83,16 +83,55 @@ class ObjectWriter:
         )
 
         async def send() -> Answer:
+            nonlocal body
+            if is_incomplete:
+                # Permission to write a subresource does not imply permission to read it.
+                is_other_kind = handle.gvk != found.gvk
+                source = Location(found.gvr, home, name, subresource if is_other_kind else "")
+                body = await self._complete(handle, source, found)
             return await self._requester.ask(
                 method, path, query, resource=found, body=body, media=media
             )
 
         def read(answer: Answer) -> Handle:
             if form is type(obj) and issubclass(form, TypedObject) and confirms_success(answer):
-                answer = Answer(whole, JSON_WIRE)
+                answer = Answer(body, JSON_WIRE)
             return read_answer(answer, form, what=f"{method} {path}")
 
         return await self._writes.run(write, send, read)
+
+    async def _complete(self, handle: Handle, source: Location, resource: ApiResource) -> bytes:
+        """Return the body for an incomplete copy: the object as JSON, with the edits of the copy.
+
+        Raises:
+            ConflictError: The object has changed since it was copied.
+        """
+        path = source.path
+        try:
+            answer = await self._requester.ask("GET", path, {}, resource=resource, only_json=True)
+            current = read_answer(answer, Unstructured, what=f"GET {path}").to_dict()
+        except ForbiddenError:
+            # The object may come from an informer, which only needs permission to list and watch.
+            found = None if source.subresource else await self._list_one(source, resource)
+            if found is None:
+                raise
+            current = found
+        return JSON.encode(handle.completed(current))
+
+    async def _list_one(self, source: Location, resource: ApiResource) -> dict[str, Any] | None:
+        """Return an object by a list of its resource; ``None`` if it is not possible."""
+        path = Location(source.gvr, source.namespace).path
+        query = {"fieldSelector": f"metadata.name={source.name}"}
+        try:
+            answer = await self._requester.ask(
+                "GET", path, query, resource=resource, listing=True, only_json=True
+            )
+        except ForbiddenError:
+            return None
+        items = JSON.decode(answer.body).get("items") or [None]
+        gvk = resource.gvk
+        said = {"apiVersion": gvk.api_version, "kind": gvk.kind}
+        return None if items[0] is None else {**said, **items[0]}
 
 
 def _as_handle(obj: ObjectOrMapping) -> Handle:

@@ -51,15 +51,19 @@ class Requester:
         media: str = JSON_TYPE,
         listing: bool = False,
         retry: bool = True,
+        only_json: bool = False,
     ) -> Answer:
         """Send a request. Reads may return JSON or protobuf; writes use JSON.
+
+        With ``only_json``, a read returns JSON, which has fields unknown to kinform.
 
         Raises:
             ApiError: The server refused the request.
             NoMatchError: The resource does not exist, or not in this scope.
             DecodeError: The response is neither JSON nor protobuf.
         """
-        headers = {"Accept": self._accept(method, resource, listing)}
+        accept = JSON_TYPE if only_json else self._accept(method, resource, listing)
+        headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = media
         request = Request(method, path, query, headers, body)

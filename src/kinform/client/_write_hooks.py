@@ -28,7 +28,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A write that is about to be sent.
 
     Attributes:
-        verb: The verb of the client. An update that is sent as a patch is an ``update`` too.
+        verb: The verb of the client.
         resource: The resource that is written.
         namespace: The namespace; empty for a cluster-scoped resource, and for the deletion of a
             collection in all namespaces.

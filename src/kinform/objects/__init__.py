@@ -13,6 +13,7 @@ from kinform.objects._part_groups import PartGroup
 from kinform.objects._partial import PartialObjectMetadata
 from kinform.objects._paths import Path, split_path, step_into
 from kinform.objects._quantity import Quantity
+from kinform.objects._read_only import plain_class, read_only_class, read_only_type
 from kinform.objects._record import METADATA, Record
 from kinform.objects._request_body import request_body
 from kinform.objects._tree_handle import TreeHandle
@@ -47,6 +48,9 @@ __all__ = [
     "alternatives",
     "freeze",
     "head_decoder",
+    "plain_class",
+    "read_only_class",
+    "read_only_type",
     "request_body",
     "split_path",
     "step_into",

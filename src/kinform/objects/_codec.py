@@ -58,10 +58,13 @@ class Codec(Protocol):
         """
         ...
 
-    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+    def decode_parts(
+        self, payload: bytes, group: PartGroup, *, read_only: bool = False
+    ) -> Sequence[Any]:
         """Decode the parts of a group, in its order, as the types of the group.
 
-        Absent and null parts are ``None``.
+        Absent and null parts are ``None``. With ``read_only``, structs refuse assignments; those of
+        protobuf always do.
 
         Raises:
             DecodeError: A value has the wrong type; the message begins with its path.
@@ -179,8 +182,11 @@ class JsonCodec:
         part, *rest = split_path(path)
         return step_into(self.decode_part(payload, str(part)), rest)
 
-    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
-        decoder = model_decoder(group.struct)
+    def decode_parts(
+        self, payload: bytes, group: PartGroup, *, read_only: bool = False
+    ) -> Sequence[Any]:
+        struct = group.read_only_struct if read_only else group.struct
+        decoder = model_decoder(struct)
         try:
             return msgspec.structs.astuple(decoder.decode(payload))
         except _MALFORMED:
@@ -189,7 +195,7 @@ class JsonCodec:
             pass
         tree = self.decode(payload)
         try:
-            tree = without_nulls(tree, group.struct)
+            tree = without_nulls(tree, struct)
             return msgspec.structs.astuple(decoder.decode(_encoder.encode(tree)))
         except msgspec.MsgspecError as error:
             raise DecodeError(type_error(error, tree, decoder)) from error

@@ -8,10 +8,16 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kinform.api import GVK, namespace_key
-from kinform.errors import DecodeError, EncodeError, InvalidNameError, ReadOnlyError
+from kinform.errors import (
+    ConflictError,
+    DecodeError,
+    EncodeError,
+    InvalidNameError,
+    ReadOnlyError,
+)
 from kinform.objects._codec import JSON, Codec
 from kinform.objects._frozen import FrozenTexts
-from kinform.objects._merge_patch import Operation, json_patch
+from kinform.objects._merge_edits import merge_edits
 from kinform.objects._paths import Path
 from kinform.objects._record import Record
 
@@ -185,27 +191,45 @@ class Handle(ABC):
         except EncodeError as error:
             raise EncodeError(f"{self!r}: {error}") from error.__cause__
 
-    def edits(self) -> list[Operation] | None:
-        """Return the edits since the copy as a JSON patch; ``None`` if it can be sent completely.
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether sending this object would erase fields that it does not contain.
 
         An object received as protobuf may have fields that this version of kinform does not know
-        and that copies do not contain. Sending the copy would erase them, so only the edits are
-        sent. The server rejects the patch with a conflict if the object has changed in the
-        meantime.
+        and that copies do not contain. False for a copy that was made into another object.
         """
         if self._record is not None:
-            return self.copy().edits()
+            return self.copy().is_incomplete
         known = getattr(self, "_known", None)
         if known is None:
-            return None
-        now, was = self.to_dict(), known["metadata"]
-        metadata = now.get("metadata") or {}
-        if any(metadata.get(each) != was.get(each) for each in ("name", "namespace", "uid")):
-            return None  # it is a different object now
-        version = was.get("resourceVersion", "")
-        now["metadata"] = {**metadata, "resourceVersion": version}
-        path = "/metadata/resourceVersion"
-        return [{"op": "replace", "path": path, "value": version}, *json_patch(known, now)]
+            return False
+        was, metadata = known["metadata"], self.to_dict().get("metadata") or {}
+        return all(metadata.get(each) == was.get(each) for each in ("name", "namespace", "uid"))
+
+    def completed(self, current: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``current``, the complete object, with the edits of this incomplete copy.
+
+        Raises:
+            ConflictError: ``current`` is not the version that was copied.
+        """
+        if self._record is not None:
+            return self.copy().completed(current)
+        known = getattr(self, "_known", None)
+        if known is None:
+            return self.to_dict()
+        version = known["metadata"].get("resourceVersion", "")
+        found = current["metadata"].get("resourceVersion", "")
+        if version and found != version:
+            raise ConflictError(
+                f"{self!r} was copied at resource version {version}, but the object now has "
+                f"{found}; read it again and retry",
+                code=409,
+                reason="Conflict",
+            )
+        now = self.to_dict()
+        now["metadata"] = {**(now.get("metadata") or {}), "resourceVersion": version}
+        merged: dict[str, Any] = merge_edits(known, now, dict(current))
+        return merged
 
     def to_official(self) -> Any:
         """Return the object as a model of the official client, such as ``V1Pod``.

@@ -18,6 +18,7 @@ from kinform.errors import EncodeError
 from kinform.objects._model import Model
 from kinform.objects._model_trees import Field, Origins
 from kinform.objects._part_groups import PartGroup
+from kinform.objects._read_only import read_only_class
 
 if TYPE_CHECKING:
     from kinform.objects._typed import TypedObject
@@ -84,8 +85,12 @@ class Part(Generic[V]):
             )
         return value
 
-    def absent(self) -> Any:
-        return self.zero() if isinstance(self.zero, type) else self.zero
+    def absent(self, *, read_only: bool = False) -> Any:
+        """Return the value of an absent part; with ``read_only``, a struct refuses assignments."""
+        zero = self.zero
+        if not isinstance(zero, type):
+            return zero
+        return read_only_class(zero)() if read_only and issubclass(zero, Model) else zero()
 
     def put(
         self, tree: dict[str, Any], value: Any, origins: Origins, *, is_new: bool = False

@@ -212,11 +212,12 @@ class TypedObject(Handle, Nestable):
             value = parts[part.name] = part.absent()
             return value
         codec, payload = source
+        read_only = self._record is not None
         group, found = self._decode(self._groups[part.name], part, codec, payload)
         for each, value in zip(group.parts, found, strict=True):
             if each.name not in parts:
-                parts[each.name] = each.absent() if value is None else value
-                if self._record is None:
+                parts[each.name] = each.absent(read_only=read_only) if value is None else value
+                if not read_only:
                     self._note_origins(each.name, codec, payload)
         return parts[part.name]
 
@@ -225,7 +226,8 @@ class TypedObject(Handle, Nestable):
     ) -> tuple[PartGroup, Sequence[Any]]:
         """Decode a group of parts, or only ``part`` if another part of the group is malformed."""
         try:
-            return group, codec.decode_parts(payload, group)
+            read_only = self._record is not None
+            return group, codec.decode_parts(payload, group, read_only=read_only)
         except DecodeError as error:
             if group is not part.alone:
                 return self._decode(part.alone, part, codec, payload)

@@ -103,7 +103,9 @@ class ProtobufCodec:
             raise self._no_object(payload, error) from error
         return tree if not rest else step_into(tree, rest)
 
-    def decode_parts(self, payload: bytes, group: PartGroup) -> Sequence[Any]:
+    def decode_parts(
+        self, payload: bytes, group: PartGroup, *, read_only: bool = True
+    ) -> Sequence[Any]:
         found = parts_reader(self._message, group).parts(payload)
         if found is not None:
             return found

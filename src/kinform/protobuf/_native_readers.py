@@ -16,7 +16,7 @@ import msgspec
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import StructReader
-from kinform.objects import Model, alternatives
+from kinform.objects import Model, alternatives, plain_class
 from kinform.protobuf._messages import SCALARS, class_of, fields_of
 from kinform.protobuf._models import ModelField, absent_of, element_reader, model_fields
 from kinform.protobuf._values import decoded_json, moment, quantity_of
@@ -60,10 +60,11 @@ def is_plain(model: type[Model], message: str) -> bool:
     Such a model has only fields, all of them optional and with Go's zero as default, and no custom
     behaviour. All generated models are plain. Others are converted in Python.
     """
+    plain = plain_class(model)  # compiled code also sets the fields of a read-only class
     is_made_by_setting = (
         not hasattr(model, "__post_init__")
         and not model.__struct_config__.frozen
-        and model.__setattr__ is Model.__setattr__
+        and plain.__setattr__ is Model.__setattr__
     )
     return (
         is_made_by_setting

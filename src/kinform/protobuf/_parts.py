@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kinform._native import StructReader
-from kinform.objects import Model, PartGroup
+from kinform.objects import Model, PartGroup, read_only_type
 from kinform.protobuf._messages import field_parser, fields_by_json
 from kinform.protobuf._models import ModelField, field_reader
 from kinform.protobuf._native_readers import Described, described, is_plain, struct_reader, way_to
@@ -91,4 +91,4 @@ def _field(message: str, json: str, hint: Any) -> ModelField | None:
     elif kind.shape == "one":
         # A scalar is never absent, unless it is a pointer.
         kind = msgspec.structs.replace(kind, omits_empty=False, omits_zero=False)
-    return ModelField("part", hint | None, lambda: None, message, kind, way)
+    return ModelField("part", read_only_type(hint) | None, lambda: None, message, kind, way)

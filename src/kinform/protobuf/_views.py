@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import ViewField
-from kinform.errors import DecodeError, ReadOnlyError
+from kinform.errors import DecodeError
 from kinform.objects import Model
 from kinform.protobuf._messages import class_of, field_parser
 from kinform.protobuf._models import ModelField, field_reader, model_fields
@@ -30,7 +30,7 @@ from kinform.protobuf._values import MALFORMED
 
 @cache
 def view_of(model: type[Model], message: str) -> Callable[[bytes, bytes], Any]:
-    """Return a function that creates a view of a message in an object, for a plain model."""
+    """Return a function that creates a view of a message in an object, for a read-only class."""
     made_class = view_class(model, message)
     # Code that reads the slots of the struct, such as an encoder, would silently see defaults. An
     # unset slot makes it fail instead.
@@ -49,19 +49,11 @@ def view_of(model: type[Model], message: str) -> Callable[[bytes, bytes], Any]:
 
 @cache
 def view_class(model: type[Model], message: str) -> Any:
-    """Return the class of the views of a message."""
+    """Return the class of the views of a message, for a read-only class of a model."""
     members: dict[str, Any] = {
         "__module__": model.__module__,
         "__qualname__": model.__qualname__,
-        "__eq__": _is_equal,
-        "__hash__": None,
-        "__setattr__": _refuse,
-        "__delattr__": _refuse,
-        "__copy__": _copy,
-        "__deepcopy__": lambda view, memo: _copy(view),
-        "__reduce__": lambda view: _struct(view).__reduce__(),
-        "copy": _copy,
-        "_model": model,
+        "_is_read": False,  # the fields of the struct are unset
         "_of": message,
     }
     metaclass: Any = type(model)
@@ -132,35 +124,4 @@ def _broken(view: Any, name: str, error: Exception) -> DecodeError:
         f"{where}{type(view).__name__}.{name} does not decode: {error}",
         key=key,
         resource_version=version,
-    )
-
-
-# -- the behaviour of a struct --------------------------------------------------------------
-
-
-def _struct(view: Any) -> Any:
-    """Return the struct that JSON would give, with the same lists, dicts and structs.
-
-    Raises:
-        DecodeError: A value in the message is malformed.
-    """
-    model = view._model
-    return model(**{name: getattr(view, name) for name in model.__struct_fields__})
-
-
-def _copy(view: Any) -> Any:
-    return _struct(view).copy()
-
-
-def _is_equal(view: Any, other: object) -> Any:
-    if not isinstance(other, view._model):
-        return NotImplemented
-    others = _struct(other) if hasattr(other, "_model") else other
-    return _struct(view) == others
-
-
-def _refuse(view: Any, *_: object) -> NoReturn:
-    raise ReadOnlyError(
-        f"this {type(view).__name__} belongs to an object that is read-only because it came from a "
-        "list, a watch or a cache; call copy() on the object and edit the copy"
     )

@@ -99,7 +99,7 @@ class TestReadOnly:
     def test_an_edit_in_place_is_told_when_it_would_be_lost(self) -> None:
         handle = pod()
         assert handle.status.phase
-        handle.spec.containers[0].image = "web:2"
+        handle.spec.containers.append(Container(name="second"))
         with pytest.raises(ReadOnlyError, match=r"web-1.*its spec was edited.*copy\(\)"):
             handle.to_bytes()
 
