@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -30,9 +31,7 @@ def new_session() -> aiohttp.ClientSession:
     tracing = aiohttp.TraceConfig()
     tracing.on_connection_reuseconn.append(_note_reuse)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=new_socket
-        ),
+        connector=_Connector(limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=new_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(
             total=None, connect=CONNECT_TIMEOUT, sock_connect=CONNECT_TIMEOUT
@@ -45,6 +44,19 @@ def new_session() -> aiohttp.ClientSession:
         middlewares=(_without_silent_retry,),
         trace_configs=[tracing],
     )
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Connects to an ``https://`` proxy with a TLS context of its own.
+
+    aiohttp would use the one of the cluster: the proxy would get the client certificate, and
+    without verification any server could be the proxy and would get its login.
+    """
+
+    def _update_proxy_auth_header_and_build_proxy_req(self, req: Any) -> Any:
+        request = super()._update_proxy_auth_header_and_build_proxy_req(req)
+        request._ssl = True  # verified with the certificate authorities of the system
+        return request
 
 
 async def send_prepared(

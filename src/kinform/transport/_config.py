@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
 import os
 import sys
 from typing import Any
@@ -11,12 +13,16 @@ import msgspec
 
 from kinform._version import __version__
 from kinform.errors import ConfigError
-from kinform.transport._credentials import Anonymous, Credentials
+from kinform.transport._credentials import Anonymous, ClientCertificate, Credentials
 from kinform.transport._impersonation import Impersonation
 from kinform.transport._pem import PemSource
 from kinform.transport._proxy import parse_proxy
 from kinform.transport._redacted import Redacted
 
+logger = logging.getLogger("kinform.transport")
+
+_WITHOUT_HEADERS = (Anonymous, ClientCertificate)
+_warned: set[str] = set()
 _SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -74,6 +80,20 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
             raise ConfigError(f"burst must be at least 1, not {self.burst!r}")
         if not self.user_agent.isprintable():
             raise ConfigError("user_agent holds a line break or control character")
+        self._warn_about_risks()
+
+    def _warn_about_risks(self) -> None:
+        if self.server.startswith("https:"):
+            if self.insecure_skip_tls_verify:
+                _warn_once(
+                    f"insecure-skip-tls-verify: {self.server} could be any server, and it gets the "
+                    "credentials; set its certificate authority instead"
+                )
+        elif not (_is_loopback(self.server) or type(self.credentials) in _WITHOUT_HEADERS):
+            _warn_once(
+                f"credentials are sent to {self.server} unencrypted, so that others on the network "
+                "can read them; use https://"
+            )
 
     @property
     def accept_encoding(self) -> str:
@@ -133,6 +153,20 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
             shown["proxy_url"] = parse_proxy(self.proxy_url, origin="proxy-url").url
         shown["credentials"] = self.credentials
         return list(shown.items())
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        logger.warning("%s", message)
+
+
+def _is_loopback(server: str) -> bool:
+    host = urlsplit(server).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _check_server(server: str) -> None:

@@ -29,6 +29,7 @@ INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 
 _EXPIRY_MARGIN = 10.0  # a request should not outlive its token
 _OUTPUT_LIMIT = 1024 * 1024
+_SIZE_CHECK_PERIOD = 0.2
 _STDERR_LINES = 5
 _STDERR_CHARACTERS = 1000
 # A plugin may use another cluster, which may have its own plugin; more levels are a cycle.
@@ -135,7 +136,7 @@ class ExecPlugin:
             raise ConfigError(self._not_started(error)) from error
         try:
             async with asyncio.timeout(self._timeout):
-                return await process.wait()
+                return await self._finished(process, stdout, stderr)
         except TimeoutError as error:
             raise ConfigError(
                 f"{self._name} did not end within {self._timeout:g} s and was killed"
@@ -149,6 +150,15 @@ class ExecPlugin:
                     else:
                         os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
+
+    async def _finished(self, process: asyncio.subprocess.Process, *outputs: BinaryIO) -> int:
+        """Wait for the end of the plugin. The files, which may be in memory, must not fill up."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SIZE_CHECK_PERIOD):
+                    return await process.wait()
+            if any(os.fstat(output.fileno()).st_size > _OUTPUT_LIMIT for output in outputs):
+                raise ConfigError(f"{self._name} printed more than {_OUTPUT_LIMIT} bytes")
 
     def _is_interactive(self) -> bool:
         if self._interactive_mode == "Never":

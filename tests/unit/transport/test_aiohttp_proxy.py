@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import trustme
@@ -152,3 +154,37 @@ async def test_a_proxy_that_is_not_there_is_named(connect: Connect) -> None:
     transport = connect("https://cluster.example.org", proxy_url=f"http://127.0.0.1:{port}")
     with pytest.raises(TransportError, match=f"cannot reach the proxy 127.0.0.1:{port}: conn"):
         await transport.send(GET)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("insecure", [True, False])
+async def test_an_https_proxy_is_verified_with_the_authorities_of_the_system(
+    serve: Serve,
+    connect: Connect,
+    authority: trustme.CA,
+    monkeypatch: pytest.MonkeyPatch,
+    trusted: bool,
+    insecure: bool,
+) -> None:
+    """18.21: Neither the authority of the cluster nor insecure-skip-tls-verify is for the proxy."""
+    proxy = await serve(
+        answer(status="407 Proxy Authentication Required"),
+        context=server_context(authority, "localhost"),
+    )
+    system = ssl.create_default_context()
+    if trusted:
+        authority.configure_trust(system)
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", system)
+    trust: dict[str, Any] = (
+        {"insecure_skip_tls_verify": True}
+        if insecure
+        else {"certificate_authority": pem_of(authority)}
+    )
+    transport = connect(
+        "https://cluster.example.org", proxy_url=f"https://me:pw@localhost:{proxy.port}", **trust
+    )
+
+    with pytest.raises(TransportError):
+        await transport.send(GET)
+
+    assert [request.method for request in proxy.requests] == (["CONNECT"] if trusted else [])

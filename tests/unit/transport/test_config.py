@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -146,3 +147,33 @@ def test_a_pod_without_a_token_is_told_how_to_get_one(pod: Path) -> None:
     (pod / "token").unlink()
     with pytest.raises(ConfigError, match=r"token is not there; .*automountServiceAccountToken"):
         ClusterConfig.in_cluster(folder=pod)
+
+
+def _warnings(caplog: pytest.LogCaptureFixture, **options: Any) -> list[str]:
+    caplog.clear()
+    for _ in range(2):
+        ClusterConfig(**options)
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_risky_connections_are_warned_about_once(caplog: pytest.LogCaptureFixture) -> None:
+    """18.21: Credentials in plain text, and servers that are not verified."""
+    token = StaticToken("s3cr3t")
+
+    [plain] = _warnings(caplog, server="http://risky.test:8080", credentials=token)
+    [insecure] = _warnings(caplog, server="https://risky.test", insecure_skip_tls_verify=True)
+
+    assert "http://risky.test:8080 unencrypted" in plain
+    assert "s3cr3t" not in plain
+    assert "https://risky.test could be any server" in insecure
+
+
+@pytest.mark.parametrize(
+    "server", ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1", "https://safe.test"]
+)
+def test_other_connections_are_not_warned_about(
+    caplog: pytest.LogCaptureFixture, server: str
+) -> None:
+    """18.21: On loopback, nobody else listens."""
+    assert _warnings(caplog, server=server, credentials=StaticToken("t")) == []
+    assert _warnings(caplog, server="http://elsewhere.test") == []

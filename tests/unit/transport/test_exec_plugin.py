@@ -392,3 +392,13 @@ def test_an_unknown_version_is_refused(version: str) -> None:
 def test_an_unknown_interactive_mode_is_refused() -> None:
     with pytest.raises(ConfigError, match="'Sometimes' is unknown; use one of Never, IfAvailable"):
         ExecPlugin("x", interactive_mode="Sometimes")
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_a_plugin_that_never_stops_printing_is_killed(stream: str) -> None:
+    """18.21: Its output is kept in memory, and must not fill it until the timeout."""
+    script = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
+    plugin = ExecPlugin(sys.executable, args=["-c", script], interactive_mode="Never", timeout=60)
+
+    with pytest.raises(ConfigError, match="printed more than 1048576 bytes"):
+        await plugin.headers()
