@@ -20,6 +20,7 @@ class RawServer:
     Attributes:
         url: The address.
         requests: The heads received.
+        asked: Set with the first of them.
     """
 
     def __init__(self, script: Script) -> None:
@@ -28,6 +29,7 @@ class RawServer:
         self._connections: set[asyncio.Task[None]] = set()
         self.url = ""
         self.requests: list[bytes] = []
+        self.asked = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
@@ -56,6 +58,7 @@ class RawServer:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 head = await reader.readuntil(b"\r\n\r\n")
                 self.requests.append(head)
+                self.asked.set()
                 await self._script(head, writer)
                 await writer.drain()
                 if writer.can_write_eof():

@@ -11,7 +11,7 @@ import pytest
 
 from kinform import Client, DynamicSharedInformerFactory
 from kinform.api import GVR, ListOptions
-from kinform.client._garbage import MOST_NAMELESS
+from kinform.client._garbage import _MOST_EVENTS, MOST_NAMELESS
 from kinform.client._json_wire import JSON_WIRE
 from kinform.client._lists import read_list
 from kinform.client._protobuf_wire import PROTOBUF_WIRE
@@ -142,12 +142,12 @@ async def test_the_error_of_a_list_counts_all() -> None:
 )
 def test_a_watch_of_garbage_ends(wire: Wire, event: bytes) -> None:
     """18.14: in one chunk, and in many."""
-    with pytest.raises(WatchError, match="more than 1000 events that cannot be decoded"):
-        wire.framing(1000).feed(event * (MOST_NAMELESS + 1))
+    with pytest.raises(WatchError, match="more than 6000 events that cannot be decoded"):
+        wire.framing(1000).feed(event * (_MOST_EVENTS + 1))
     framing = wire.framing(1000)
-    for _ in range(MOST_NAMELESS):
+    for _ in range(_MOST_EVENTS):
         assert len(framing.feed(event)) == 1
-    with pytest.raises(WatchError, match="more than 1000"):
+    with pytest.raises(WatchError, match="more than 6000"):
         framing.feed(event)
 
 
@@ -155,7 +155,7 @@ def test_garbage_between_events_does_not_add_up() -> None:
     """18.14: a chunk without garbage resets the count."""
     framing = JSON_WIRE.framing(1000)
     for _ in range(3):
-        framing.feed(b"{}\n" * MOST_NAMELESS)
+        framing.feed(b"{}\n" * _MOST_EVENTS)
         framing.feed(
             b'{"type":"ADDED","object":{"kind":"A","apiVersion":"v1","metadata":{"name":"a"}}}\n'
         )

@@ -6,7 +6,9 @@ from kinform.client._frames import Frame
 from kinform.errors import DecodeError, WatchError
 
 MOST_NAMELESS = 1000
-"""How many undecodable objects without a readable name are kept."""
+"""How many undecodable objects of a list without a readable name are kept."""
+# Decoding this many takes a tenth of a second.
+_MOST_EVENTS = 6000
 
 
 class GarbageLimit:
@@ -14,16 +16,19 @@ class GarbageLimit:
 
     Undecodable events of objects with a readable name are not counted: the store must know that
     these objects exist.
+
+    Attributes:
+        nameless: The number of undecodable events without a readable name.
     """
 
     def __init__(self) -> None:
-        self._nameless = 0
+        self.nameless = 0
         self._is_clean = True
 
     def next_chunk(self) -> None:
         """Start again if the last chunk contained no garbage."""
         if self._is_clean:
-            self._nameless = 0
+            self.nameless = 0
         self._is_clean = True
 
     def count(self, frame: Frame) -> None:
@@ -39,10 +44,10 @@ class GarbageLimit:
         if error.key:
             return
         self._is_clean = False
-        self._nameless += 1
-        if self._nameless > MOST_NAMELESS:
+        self.nameless += 1
+        if self.nameless > _MOST_EVENTS:
             raise WatchError(
-                f"the watch contains more than {MOST_NAMELESS} events that cannot be decoded; "
+                f"the watch contains more than {_MOST_EVENTS} events that cannot be decoded; "
                 f"the last is {error}"
             )
 

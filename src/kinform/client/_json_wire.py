@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from kinform._native import try_lines
@@ -30,6 +32,8 @@ class _List(msgspec.Struct, gc=False, rename="camel"):
 
 _list_decoder = msgspec.json.Decoder(_List)
 _read_head = head_decoder.decode
+_WHITESPACE = b" \t\r\n"
+_whitespace = re.compile(rb"[ \t\r\n]*")
 
 
 class JsonWire:
@@ -82,7 +86,8 @@ class _JsonFraming:
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
-        self._garbage.next_chunk()
+        if self._garbage.nameless:
+            self._garbage.next_chunk()
         start = 0
         if self._pieces:
             start = chunk.find(b"\n") + 1
@@ -104,6 +109,10 @@ class _JsonFraming:
             end = chunk.find(b"\n", start)
             if end < 0:
                 break
+            if chunk[start] in _WHITESPACE:
+                # A chunk can consist of empty lines.
+                start = _skip_whitespace(chunk, start)
+                continue
             if end - start > self._longest:
                 raise too_long(self._longest)
             self._take(chunk[start:end], frames)
@@ -140,6 +149,11 @@ class _JsonFraming:
 
     def _joined(self) -> bytes:
         return b"".join(self._pieces)
+
+
+def _skip_whitespace(chunk: bytes, start: int) -> int:
+    found = _whitespace.match(chunk, start)
+    return found.end() if found else start
 
 
 JSON_WIRE: Wire = JsonWire()

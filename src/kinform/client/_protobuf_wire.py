@@ -77,7 +77,8 @@ class _ProtobufFraming:
 
     def feed(self, chunk: bytes) -> list[Frame]:
         frames: list[Frame] = []
-        self._garbage.next_chunk()
+        if self._garbage.nameless:
+            self._garbage.next_chunk()
         start, end = 0, len(chunk)
         # Pieces of an event are joined once, and contain only bytes of that event.
         while self._pieces and start < end:

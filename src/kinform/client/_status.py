@@ -208,11 +208,11 @@ def _readable(content_type: str, body: bytes) -> str:
     if "html" in content_type.lower() or text.lstrip()[:1] == "<":
         import html
 
-        title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        title = re.search(r"<title[^>]*>(.{0,500}?)</title>", text, re.IGNORECASE | re.DOTALL)
         without_code = re.sub(
             r"<(script|style)\b.*?(</\1\s*>|$)", " ", text, flags=re.IGNORECASE | re.DOTALL
         )
-        text = html.unescape(title[1] if title else re.sub(r"<[^>]+>", " ", without_code))
+        text = html.unescape(title[1] if title else re.sub(r"<[^<>]+>", " ", without_code))
         text = f"an HTML page, not the API: {' '.join(text.split())}"
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
