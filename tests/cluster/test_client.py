@@ -312,7 +312,7 @@ async def test_a_version_not_seen_yet_is_too_large(target: Target) -> None:
             await client.list(
                 CONFIG_MAPS,
                 limit=1,
-                resource_version=str(10**12),
+                resource_version=str(10**18),
                 resource_version_match="NotOlderThan",
             )
 
