@@ -51,7 +51,8 @@ class Field(NamedTuple):
             name,
             has_zero,
             "micro" in marks,
-            "always" in marks,
+            # Go writes a quantity that is not a pointer even if it is zero.
+            "always" in marks or isinstance(default, Quantity),
             _has_bytes(hint),
             default,
             models,

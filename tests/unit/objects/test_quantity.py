@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import operator as op
 import pickle
 from collections.abc import Mapping
@@ -266,3 +267,12 @@ def test_it_shows_what_it_is() -> None:
     assert repr(Quantity("500m")) == "Quantity('500m')"
     assert f"{Quantity('500m')}" == "500m"
     assert f"{Quantity('500m'):>6}" == "  500m"
+
+
+def test_zero_that_is_not_a_pointer_in_go_is_written() -> None:
+    """18.4: Go always writes it, and some of these fields are required."""
+    source = EnvVarSource(resource_field_ref=ResourceFieldSelector(resource="limits.cpu"))
+    variable = EnvVar(name="CPU", value_from=source)
+    pod = Pod(spec=PodSpec(containers=[Container(name="c", env=[variable])]))
+    written = json.loads(pod.to_bytes())["spec"]["containers"][0]["env"][0]["valueFrom"]
+    assert written["resourceFieldRef"] == {"resource": "limits.cpu", "divisor": "0"}
