@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 
 from kinform.errors import ConfigError, DecodeError
-from kinform.models.core.v1 import Pod, ResourceFieldSelector
+from kinform.models.core.v1 import (
+    Container,
+    EnvVar,
+    EnvVarSource,
+    Pod,
+    PodSpec,
+    ResourceFieldSelector,
+)
 from kinform.objects import Quantity
 
 
