@@ -95,7 +95,7 @@ async def delivery(changes: Sequence[Change], handlers: int) -> float:
     pods = dispatcher()
     release = threading.Event()
     for _ in range(handlers):
-        pods.add(HandlerOptions(on_add=lambda _: release.wait()))
+        pods.add(HandlerOptions(on_add=lambda _: release.wait(), run_on="thread"))
     pods.start()
     deliver(pods, changes[:1])
     started = time.perf_counter()
@@ -107,7 +107,7 @@ async def delivery(changes: Sequence[Change], handlers: int) -> float:
     return spent / len(changes)
 
 
-async def latencies(change: Change, rounds: int, *, is_async: bool) -> list[float]:
+async def latencies(change: Change, rounds: int, kind: str) -> list[float]:
     """Seconds from a delivery to an idle handler until it is called, sorted."""
     pods = dispatcher()
     found: list[float] = []
@@ -119,12 +119,18 @@ async def latencies(change: Change, rounds: int, *, is_async: bool) -> list[floa
     async def called_async(pod: Unstructured) -> None:
         called(pod)
 
-    on_add: Callable[[Unstructured], object] = called_async if is_async else called
-    pods.add(HandlerOptions(on_add=on_add))
+    on_add: Callable[[Unstructured], object] = called_async if kind == "async def" else called
+    pods.add(HandlerOptions(on_add=on_add, run_on="thread" if kind == "thread" else None))
     pods.start()
-    for _ in range(rounds):
+    loop = asyncio.get_running_loop()
+
+    def arrive() -> None:  # as changes do, in a callback of the loop
+        nonlocal delivered
         delivered = time.perf_counter()
         deliver(pods, (change,))
+
+    for _ in range(rounds):
+        loop.call_soon(arrive)
         await asyncio.sleep(0.001)
     await pods.stop()
     return sorted(found)
@@ -140,7 +146,7 @@ async def pending_bytes(entries: Sequence[Record], count: int, policy: Policy) -
         loop.call_soon_threadsafe(entered.set)
         release.wait()
 
-    registration = pods.add(HandlerOptions(on_add=blocks, policy=policy))
+    registration = pods.add(HandlerOptions(on_add=blocks, policy=policy, run_on="thread"))
     pods.start()
     deliver(pods, additions(entries[:1]))
     await entered.wait()
@@ -174,8 +180,8 @@ async def measure(count: int, pending: int, rounds: int) -> None:
         print(f"  {f'deliver alone, {handlers} busy handlers':32}{spent * 1e6:12.2f}")
 
     print(f"\n{'wake-up of an idle handler':34}{'p50 µs':>12}{'p99 µs':>12}")
-    for name, is_async in (("def", False), ("async def", True)):
-        found = await latencies(changes[0], rounds, is_async=is_async)
+    for name in ("def", "thread", "async def"):
+        found = await latencies(changes[0], rounds, name)
         p50, p99 = found[len(found) // 2], found[int(len(found) * 0.99)]
         print(f"  {name:32}{p50 * 1e6:12.1f}{p99 * 1e6:12.1f}")
 
@@ -190,10 +196,12 @@ async def measure(count: int, pending: int, rounds: int) -> None:
 def _consumers() -> dict[str, dict[str, Any]]:
     return {
         "def": {"on_add": plain},
+        "thread": {"on_add": plain, "run_on": "thread"},
         "async def": {"on_add": coroutine},
         "def, filter": {"on_add": plain, "filter": lambda pod: pod.name},
         "def, block": {"on_add": plain, "policy": "block"},
         "def, coalesce": {"on_add": plain, "policy": "coalesce"},
+        "thread, coalesce": {"on_add": plain, "policy": "coalesce", "run_on": "thread"},
         "async def, coalesce": {"on_add": coroutine, "policy": "coalesce"},
     }
 

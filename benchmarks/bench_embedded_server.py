@@ -132,7 +132,7 @@ async def measure_watch(api: ApiServer, pods: int, changes: int, rate: int | Non
     began, cpu = time.perf_counter(), time.process_time()
     for number in range(changes):
         name = names[number % len(names)]
-        api.touch(PODS, name, {"metadata": {"labels": {"round": str(number)}}}, NAMESPACE)
+        api.patch(PODS, name, {"metadata": {"labels": {"round": str(number)}}}, NAMESPACE)
         if number % 50 == 0:
             due = 0.0 if rate is None else began + number / rate - time.perf_counter()
             await asyncio.sleep(max(0.0, due))

@@ -65,7 +65,7 @@ async def serve(rate: int, changes: int) -> None:
         for number in range(changes):
             await asyncio.sleep(max(0.0, began + number / rate - time.monotonic()))
             stamp = {"metadata": {"labels": {STAMP: str(time.monotonic_ns())}}}
-            api.touch(PODS, names[number % _PODS], stamp, NAMESPACE)
+            api.patch(PODS, names[number % _PODS], stamp, NAMESPACE)
         print(time.monotonic() - began, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
 

@@ -1,7 +1,8 @@
 """Runs a command and returns what its process printed about itself.
 
 A contender that is measured in phases prints ``synced`` when it is ready, and reads ``go`` and
-``stop``, one word per line. Each ends with one line of JSON.
+``stop``, one word per line. Each ends with one line of JSON. One that answers questions reads and
+prints a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 from benchmarks.servers import environment
@@ -91,6 +93,57 @@ def talk(
                 process.stdin.close()
         complaints.seek(0)
         return _with_percentiles(_record(name, code, printed, complaints.read()))
+
+
+class Questions:
+    """Sends questions to a running process, one at a time."""
+
+    def __init__(self, name: str, process: subprocess.Popen[str], complaints: IO[str]) -> None:
+        self._name = name
+        self._process = process
+        self._complaints = complaints
+
+    def ask(self, do: str, **parameters: object) -> Record:
+        """Return the answer to one command.
+
+        Raises:
+            ContenderFailedError: The process ended instead of answering.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps({"do": do, **parameters}) + "\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            code = self._process.wait()
+            self._complaints.seek(0)
+            return _record(self._name, code, line, self._complaints.read())
+        answer: Record = json.loads(line)
+        return answer
+
+
+@contextmanager
+def questions(name: str, command: list[str]) -> Iterator[Questions]:
+    """Start a command that answers questions; it is ended with the block."""
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        subprocess.Popen(
+            command,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+        ) as process,
+    ):
+        try:
+            yield Questions(name, process, complaints)
+        finally:
+            process.kill()
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
 
 
 def _argument(parameters: str | Mapping[str, object]) -> str:

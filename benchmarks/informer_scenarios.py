@@ -156,7 +156,9 @@ def steady_scenario(sizes: Sizes) -> Iterator[Scenario]:
                 Contender(
                     UNHURRIED, "kinform_sync", {**given, "typed": True, "watch_latency": 0.004}
                 ),
-                Contender("kinform, def handler", "kinform_sync", {**given, "threaded": True}),
+                Contender(
+                    "kinform, handler on a thread", "kinform_sync", {**given, "threaded": True}
+                ),
                 Contender(
                     "kinform, every part read", "kinform_sync", {**given, "read_parts": True}
                 ),

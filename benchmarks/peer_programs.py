@@ -2,13 +2,10 @@
 
 Our programs that use them are in ``peers/``; the libraries come from the registries. A peer without
 its toolchain is skipped with a message.
-
-    python -m benchmarks.peer_programs client-go      # builds it unless it exists
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -17,10 +14,12 @@ import venv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tools.cluster_binaries import cache_root
+from tools import go_programs
+from tools.go import CannotBuildError, cache_root
 
 OFFICIAL = "official"
 CLIENT_GO = "client-go"
+CONTROLLER_RUNTIME = "controller-runtime"
 KUBE_RS = "kube-rs"
 
 REQUIREMENTS = ("kubernetes==37.0.2",)
@@ -64,25 +63,34 @@ def _official(install: bool) -> Path:
 
 
 def _client_go(install: bool) -> Path:
-    """Our Go program, built with the versions that its go.mod names."""
-    sources = _SOURCES / "client_go"
-    program = _built(sources, CLIENT_GO)
-    if not program.exists():
-        _announce(CLIENT_GO, "go", install)
-        # Under another name until it is whole.
-        fresh = program.with_suffix(".new")
-        _run(["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(fresh), "."], sources)
-        fresh.rename(program)
-    return program
+    return _go_program(CLIENT_GO, go_programs.CLIENT_GO, install)
+
+
+def _controller_runtime(install: bool) -> Path:
+    return _go_program(CONTROLLER_RUNTIME, go_programs.CONTROLLER_RUNTIME, install)
+
+
+def _go_program(name: str, program: go_programs.GoProgram, install: bool) -> Path:
+    """A Go program of ours, built with the versions that its go.mod names."""
+    if not program.path.exists():
+        _require_tool(name, "go", install)
+        try:
+            program.build()
+        except CannotBuildError as problem:
+            raise NoPeerError(str(problem)) from problem
+    return program.path
 
 
 def _kube_rs(install: bool) -> Path:
     """Our Rust program, built with the versions that its Cargo.lock names."""
     sources = _SOURCES / "kube_rs"
-    program = _built(sources, KUBE_RS)
+    folder = cache_root() / "peers"
+    program = folder / f"{KUBE_RS}-{go_programs.sources_digest(sources)}"
     if not program.exists():
-        _announce(KUBE_RS, "cargo", install)
-        target = cache_root() / "peers" / "kube-rs-target"
+        _require_tool(KUBE_RS, "cargo", install)
+        folder.mkdir(parents=True, exist_ok=True)
+        print(f"building {KUBE_RS} into {folder}, once", file=sys.stderr, flush=True)
+        target = folder / "kube-rs-target"
         command = ["cargo", "build", "--quiet", "--release", "--locked"]
         _run([*command, f"--target-dir={target}"], sources)
         fresh = program.with_suffix(".new")
@@ -94,26 +102,16 @@ def _kube_rs(install: bool) -> Path:
 _PEERS: dict[str, Callable[[bool], Path]] = {
     OFFICIAL: _official,
     CLIENT_GO: _client_go,
+    CONTROLLER_RUNTIME: _controller_runtime,
     KUBE_RS: _kube_rs,
 }
 
 
-def _built(sources: Path, name: str) -> Path:
-    """Where the program is or will be: another one whenever its sources change."""
-    content = hashlib.sha256()
-    for file in sorted(each for each in sources.rglob("*") if each.is_file()):
-        content.update(file.read_bytes())
-    return cache_root() / "peers" / f"{name}-{content.hexdigest()[:12]}"
-
-
-def _announce(name: str, tool: str, install: bool) -> None:
+def _require_tool(name: str, tool: str, install: bool) -> None:
     _refuse_unless(install, f"{name} is not built yet; run without --quick")
     _refuse_unless(
         shutil.which(tool) is not None, f"{name} requires `{tool}`, which is not installed"
     )
-    folder = cache_root() / "peers"
-    folder.mkdir(parents=True, exist_ok=True)
-    print(f"building {name} into {folder}, once", file=sys.stderr, flush=True)
 
 
 def _refuse_unless(condition: bool, why: str) -> None:
@@ -127,7 +125,3 @@ def _run(command: list[str], cwd: Path) -> None:
     )
     if done.returncode:
         raise NoPeerError(f"`{' '.join(command[:3])}` failed: {done.stderr.strip()[-500:]}")
-
-
-if __name__ == "__main__":
-    available_peers(sys.argv[1:], install=True)

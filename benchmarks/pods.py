@@ -12,14 +12,22 @@ POD_SIZE = 13_000
 """Of a pod in a store or a list, in bytes."""
 EVENT_SIZE = 9_000
 """Of a pod in a watch."""
+NODES = 100
+"""That pods run on."""
 
 _CREATED = "2026-01-01T00:00:00Z"
 
 
-def stored_pods(count: int, *, size: int = POD_SIZE) -> Iterator[tuple[str, bytes]]:
-    """Namespace/name and body of each, as a server stores them: the version is not in it."""
+def stored_pods(
+    count: int, *, size: int = POD_SIZE, nodes: int = NODES
+) -> Iterator[tuple[str, bytes]]:
+    """Namespace/name and body of each, as a server stores them: the version is not in it.
+
+    The pods are spread evenly over the nodes.
+    """
     for index in range(count):
         pod = realistic_pod(index, size=size)
+        pod["spec"]["nodeName"] = f"node-{index % nodes:03d}"
         metadata = pod["metadata"]
         metadata["uid"] = f"{index:08x}-0000-4000-8000-{index:012x}"
         metadata["creationTimestamp"] = _CREATED

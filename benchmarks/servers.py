@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.pods import stored_pods
+from benchmarks.pods import NODES, POD_SIZE, stored_pods
 from tests.support.cluster import RealCluster
 from tools.cluster_binaries import KUBERNETES, assets_folder, missing
 
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # etcd takes at most 1.5 MB and 128 operations at once.
 _TRANSACTION_BYTES = 1_000_000
+_TRANSACTION_PUTS = 128
 _WRITERS = 4
 _SETTLE_SECONDS = 2.0
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -72,10 +73,15 @@ def embedded_server(*, objects: int) -> Iterator[Server]:
 
 
 @contextmanager
-def real_server(*, objects: int) -> Iterator[Server]:
-    """A kube-apiserver with that many pods, put into etcd directly: it would drop their status."""
+def real_server(*, objects: int, size: int = POD_SIZE, nodes: int = NODES) -> Iterator[Server]:
+    """A kube-apiserver with that many pods, put into etcd directly: it would drop their status.
+
+    Args:
+        size: Of each pod, in bytes.
+        nodes: How many nodes the pods are spread over.
+    """
     with RealCluster() as cluster:
-        store_pods(cluster.etcd_url, stored_pods(objects))
+        store_pods(cluster.etcd_url, stored_pods(objects, size=size, nodes=nodes))
         _settle(cluster, objects)
         description = f"kube-apiserver {KUBERNETES} over TLS"
         yield Server(cluster.kubeconfig, description, cluster)
@@ -163,7 +169,8 @@ def _batches(pods: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, byte
     batch: list[tuple[str, bytes]] = []
     filled = 0
     for pod in pods:
-        if batch and filled + len(pod[1]) > _TRANSACTION_BYTES:
+        is_full = filled + len(pod[1]) > _TRANSACTION_BYTES or len(batch) == _TRANSACTION_PUTS
+        if batch and is_full:
             yield batch
             batch, filled = [], 0
         batch.append(pod)

@@ -24,7 +24,7 @@ DEFINITION = {
 
 
 class Printer:
-    """A handler: any of these three methods. They run on a thread of their own, in order."""
+    """A handler: any of these three methods. They run on the event loop, in order."""
 
     def __init__(self) -> None:
         self.has_updated, self.has_deleted = Latch(), Latch()

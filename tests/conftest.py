@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 
@@ -21,13 +20,12 @@ from kinform.client import _json_wire, _protobuf_wire
 from kinform.protobuf import _codec, _head_reader, _parts, _views
 from kinform.protobuf._partial_message import PartialMessage
 from kinform.transport import _http_body
+from tests.support.built import built_or_skip
 from tests.support.cluster import RealCluster
-from tools.cluster_binaries import CannotBuildError, ensure
+from tools.cluster_binaries import built
 
 # The modules that call compiled functions.
 _USERS = (_http_body, _json_wire, _protobuf_wire, _head_reader)
-
-_CANNOT_BUILD = pytest.StashKey[CannotBuildError]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,28 +55,13 @@ def _needs_cluster(item: pytest.Item) -> bool:
     return item.get_closest_marker("cluster") is not None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Build the binaries here if need be: it takes longer than any test may."""
-    if session.config.getoption("--collect-only") or not any(map(_needs_cluster, session.items)):
-        return
-    try:
-        ensure()
-    except CannotBuildError as problem:
-        session.config.stash[_CANNOT_BUILD] = problem
-
-
 @pytest.fixture(scope="session")
-def real_cluster(request: pytest.FixtureRequest) -> Iterator[RealCluster]:
+def real_cluster() -> Iterator[RealCluster]:
     """One kube-apiserver and etcd for the whole run. Leave it as you found it.
 
-    Skips where they cannot be had, unless ``KINFORM_REQUIRE_CLUSTER=1`` demands them.
+    Skips where they have not been built, unless ``KINFORM_REQUIRE_CLUSTER=1`` demands them.
     """
-    problem = request.config.stash.get(_CANNOT_BUILD, None)
-    if problem is not None:
-        if os.environ.get("KINFORM_REQUIRE_CLUSTER") == "1":
-            raise problem
-        pytest.skip(f"no real cluster here: {problem}")
+    built_or_skip(built)
     with RealCluster() as cluster:
         yield cluster
 

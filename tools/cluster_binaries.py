@@ -1,40 +1,30 @@
-"""Builds kube-apiserver, kubectl and etcd for the tests.
+"""Builds kube-apiserver, kubectl and etcd for the tests, and finds them.
 
 The binaries are built from the Go module registry, once, into a cache folder outside the
 repository. If ``KUBEBUILDER_ASSETS`` names a folder with the binaries, that one is used.
-
-    python tools/cluster_binaries.py          # builds the missing ones, prints the folder
-    python tools/cluster_binaries.py --where  # prints the folder; builds nothing
+`tools.build_programs` is the step that builds them.
 """
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.go import CannotBuildError, NotBuiltError, cache_root, go, progress, say
+
 KUBERNETES = "v1.37.1"
 ETCD = "v3.6.16"
 BINARIES = ("kube-apiserver", "kubectl", "etcd")
+STAGING = "v0." + KUBERNETES.split(".", 1)[1]
+"""The version of the modules that are published from the tree of Kubernetes."""
 
-
-class CannotBuildError(Exception):
-    """The binaries are missing and cannot be built; the message has the reason."""
-
-
-def cache_root() -> Path:
-    """Return the folder for files that take long to build and can be built again."""
-    if chosen := os.environ.get("KINFORM_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kinform"
+_LIMIT = 3600.0
 
 
 def assets_folder() -> Path:
@@ -48,15 +38,29 @@ def missing(folder: Path) -> list[str]:
     return [name for name in BINARIES if not os.access(folder / name, os.X_OK)]
 
 
-def ensure() -> Path:
-    """Return the folder with all three binaries, building them if necessary.
+def built() -> Path:
+    """Return the folder with all three binaries, which are never built here.
 
     Raises:
-        CannotBuildError: They are missing and cannot be built.
+        NotBuiltError: One of them has not been built yet.
+    """
+    folder = assets_folder()
+    if absent := missing(folder):
+        given = "KUBEBUILDER_ASSETS=" if "KUBEBUILDER_ASSETS" in os.environ else ""
+        raise NotBuiltError(f"{given}{folder} lacks {', '.join(absent)}")
+    return folder
+
+
+def build() -> None:
+    """Build those of the binaries that are missing.
+
+    Raises:
+        CannotBuildError: There is no Go, or it failed.
     """
     folder = assets_folder()
     if not missing(folder):
-        return folder
+        say(f"{', '.join(BINARIES)}: cached in {folder}")
+        return
     if "KUBEBUILDER_ASSETS" in os.environ:
         raise CannotBuildError(
             f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(missing(folder))}; "
@@ -73,7 +77,6 @@ def ensure() -> Path:
             _build_etcd(folder)
         if missing(folder):
             _build_kubernetes(folder)
-    return folder
 
 
 @contextmanager
@@ -90,14 +93,14 @@ def _build_etcd(folder: Path) -> None:
 
 
 def _build_kubernetes(folder: Path) -> None:
-    info = _go("mod", "download", "-json", f"k8s.io/kubernetes@{KUBERNETES}", cwd=folder)
-    go_mod = _go("mod", "edit", "-json", json.loads(info)["GoMod"], cwd=folder)
+    with progress(f"downloading k8s.io/kubernetes {KUBERNETES}"):
+        wanted = f"k8s.io/kubernetes@{KUBERNETES}"
+        info = go("mod", "download", "-json", wanted, cwd=folder, limit=_LIMIT)
+    go_mod = go("mod", "edit", "-json", json.loads(info)["GoMod"], cwd=folder, limit=_LIMIT)
     parsed = json.loads(go_mod)
-    # It requires its staging modules as v0.0.0, which exist only in its own tree; they are
-    # published as v0.<minor>.<patch>.
-    staging = "v0." + KUBERNETES.split(".", 1)[1]
+    # It requires its staging modules as v0.0.0, which exist only in its own tree.
     replaces = "\n".join(
-        f"replace {needed['Path']} => {needed['Path']} {staging}"
+        f"replace {needed['Path']} => {needed['Path']} {STAGING}"
         for needed in parsed["Require"]
         if needed["Version"] == "v0.0.0"
     )
@@ -121,39 +124,11 @@ def _build(folder: Path, go_mod: str, commands: dict[str, str], *, ldflags: str)
         for name, package in commands.items():
             if name not in missing(folder):
                 continue
-            print(f"building {name} (minutes, once) into {folder}", file=sys.stderr, flush=True)
-            made = Path(scratch) / name
-            _go("build", "-mod=mod", "-trimpath", "-buildvcs=false", "-ldflags", ldflags,
-                "-o", str(made), package, cwd=Path(scratch))  # fmt: skip
+            with progress(f"building {name} into {folder}"):
+                made = Path(scratch) / name
+                options = ("-mod=mod", "-trimpath", "-buildvcs=false", "-ldflags", ldflags)
+                arguments = ("build", *options, "-o", str(made), package)
+                go(*arguments, cwd=Path(scratch), limit=_LIMIT)
             # Copied, then renamed: other processes never see an incomplete binary.
             shutil.copy2(made, folder / f".{name}")
             (folder / f".{name}").rename(folder / name)
-
-
-def _go(*arguments: str, cwd: Path) -> str:
-    # Without CGO, the build needs no C compiler.
-    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
-    done = subprocess.run(
-        ["go", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise CannotBuildError(f"go {' '.join(arguments)} failed:\n{done.stderr.strip()[-4000:]}")
-    return done.stdout
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--where", action="store_true", help="print the folder, build nothing")
-    if parser.parse_args().where:
-        print(assets_folder())
-        return 0
-    try:
-        print(ensure())
-    except CannotBuildError as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+from typing import Any
 
 from benchmarks.measure import Facts, Parameters, report, resident_memory, used_cpu
 from kinform import GVR, Client, DynamicSharedInformerFactory, Unstructured
@@ -21,12 +22,16 @@ async def _on_add_async(pod: Unstructured) -> None: ...
 
 
 async def idle(parameters: Parameters) -> Facts:
-    on_add = _on_add_async if parameters["async_handlers"] else _on_add
+    options: dict[str, Any] = (
+        {"on_add": _on_add_async}
+        if parameters["async_handlers"]
+        else {"on_add": _on_add, "run_on": "thread"}
+    )
     async with Client.from_kubeconfig(parameters["kubeconfig"]) as client:
         factory = DynamicSharedInformerFactory(client)
         for number in range(parameters["informers"]):
             pods = factory.for_resource(PODS, namespace=f"idle-{number}")
-            pods.informer.add_event_handler(on_add=on_add)
+            pods.informer.add_event_handler(**options)
         async with factory:
             await factory.wait_for_cache_sync(timeout=60, strict=True)
             await asyncio.sleep(_SETTLE_SECONDS)

@@ -69,9 +69,9 @@ async def follow_pods(parameters: Parameters) -> Facts:
             else DynamicSharedInformerFactory(client, transform=transform)
         )
         pods = factory.for_resource(PODS)
-        # A task on the loop, as in an asyncio program; or a thread, as in any other.
+        # On the loop, or on a thread.
         registration = (
-            pods.informer.add_event_handler(on_add=count, on_update=note)
+            pods.informer.add_event_handler(on_add=count, on_update=note, run_on="thread")
             if parameters.get("threaded")
             else pods.informer.add_event_handler(on_add=on_add, on_update=on_update)
         )

@@ -25,6 +25,7 @@ from kinform.api import (
     namespace_key,
     split_namespace_key,
 )
+from kinform.cache import Cache
 from kinform.client import (
     Client,
     EventType,
@@ -45,6 +46,7 @@ from kinform.errors import (
     TransportError,
 )
 from kinform.informers import (
+    ALL_NAMESPACES,
     NAMESPACE_INDEX,
     DeletedObject,
     DynamicSharedInformerFactory,
@@ -54,9 +56,11 @@ from kinform.informers import (
     Lister,
     ListWatch,
     MetadataSharedInformerFactory,
+    NamespaceOptions,
     Reflector,
     Registration,
     ResourceEventHandler,
+    Selectors,
     SharedIndexInformer,
     SharedInformerFactory,
     Store,
@@ -67,11 +71,13 @@ from kinform.objects import PartialObjectMetadata, Quantity, TypedObject, Unstru
 from kinform.transport import ClusterConfig
 
 __all__ = [
+    "ALL_NAMESPACES",
     "GVK",
     "GVR",
     "NAMESPACE_INDEX",
     "ApiError",
     "ApiResource",
+    "Cache",
     "CacheSyncError",
     "Client",
     "ClusterConfig",
@@ -90,6 +96,7 @@ __all__ = [
     "ListWatch",
     "Lister",
     "MetadataSharedInformerFactory",
+    "NamespaceOptions",
     "NotFoundError",
     "ObjectList",
     "ObjectName",
@@ -99,6 +106,7 @@ __all__ = [
     "Reflector",
     "Registration",
     "ResourceEventHandler",
+    "Selectors",
     "SharedIndexInformer",
     "SharedInformerFactory",
     "Store",

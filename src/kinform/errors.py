@@ -31,9 +31,14 @@
     │  ├─ VeryShortWatchError             closed at once, without an event
     │  ├─ WatchSilenceError               no data for too long
     │  ├─ WatchReplayError                a resumed watch repeated known events
+    │  ├─ VersionRegressionError          the server's versions are behind the known one
     │  └─ IncompleteStreamError           a streaming list ended before it was complete
     ├─ CacheError                         an operation on a store or informer failed
     │  ├─ CacheSyncError                  not all informers have synced; says which and why
+    │  ├─ CacheNotStartedError            a cache was read before its start
+    │  ├─ ResourceNotCachedError          the cache does not hold this kind
+    │  ├─ OutOfScopeError                 the cache does not cover this namespace
+    │  ├─ StaleReadError                  the cache has not seen the caller's own writes
     │  ├─ UnknownIndexError               there is no index with this name
     │  ├─ KeyFuncError                    an object has no key
     │  └─ TransformError                  a transform failed on an object
@@ -62,6 +67,7 @@ __all__ = [
     "ApiError",
     "BadRequestError",
     "CacheError",
+    "CacheNotStartedError",
     "CacheSyncError",
     "ConfigError",
     "ConflictError",
@@ -79,8 +85,10 @@ __all__ = [
     "NoMatchError",
     "NotAcceptableError",
     "NotFoundError",
+    "OutOfScopeError",
     "QueueClosedError",
     "ReadOnlyError",
+    "ResourceNotCachedError",
     "ResourceVersionTooLargeError",
     "ResponseTooLargeError",
     "SelectorError",
@@ -88,6 +96,7 @@ __all__ = [
     "ServerTimeoutError",
     "ServiceUnavailableError",
     "SourceError",
+    "StaleReadError",
     "StateError",
     "TooManyRequestsError",
     "TransformError",
@@ -96,6 +105,7 @@ __all__ = [
     "UnauthorizedError",
     "UnknownIndexError",
     "UnsupportedMediaTypeError",
+    "VersionRegressionError",
     "VeryShortWatchError",
     "WatchError",
     "WatchReplayError",
@@ -187,7 +197,17 @@ class BadRequestError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """401: the credentials are missing or were rejected."""
+    """401: the credentials are missing or were rejected.
+
+    Attributes:
+        request: The request with the kind and origin of the credentials, never their value; empty
+            if unknown, or if ``message`` has it.
+    """
+
+    request: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.request}: {super().__str__()}" if self.request else super().__str__()
 
 
 class ForbiddenError(ApiError):
@@ -287,6 +307,10 @@ class WatchReplayError(WatchError):
     """A resumed watch repeated known events: the server does not support resuming."""
 
 
+class VersionRegressionError(WatchError):
+    """The server's versions are behind the known one, as after a restore from a backup."""
+
+
 class IncompleteStreamError(WatchError):
     """The server ended a streaming list without confirming that it was complete."""
 
@@ -297,6 +321,22 @@ class CacheError(KinformError):
 
 class CacheSyncError(CacheError):
     """Not all informers have synced; the message says which, in which phase, and why."""
+
+
+class CacheNotStartedError(CacheError):
+    """A cache was read before its start. The kind is remembered, and cached from the start on."""
+
+
+class ResourceNotCachedError(CacheError):
+    """A cache was asked for a kind that it does not hold, and may not create an informer for it."""
+
+
+class OutOfScopeError(CacheError):
+    """A cache was asked for a namespace that it does not cover; it says nothing about it."""
+
+
+class StaleReadError(CacheError):
+    """A read did not see the caller's own writes in time."""
 
 
 class UnknownIndexError(CacheError, KeyError):

@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from kinform.testing import ApiServer, BlockingApiServer
 
+__all__ = ["kinform_api", "kinform_server"]
+
 
 def _async_fixture() -> Callable[[Any], Any]:
     """Return the fixture decorator of the installed async plugin."""

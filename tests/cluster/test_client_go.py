@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks.conversation import run_to_end
-from benchmarks.peer_programs import CLIENT_GO, available_peers
 from kinform.testing import BlockingApiServer
-from tests.support.go import needs_go
+from tests.support.built import built_or_skip
+from tools.go_programs import CLIENT_GO
 
 pytestmark = pytest.mark.cluster
 
@@ -33,12 +33,10 @@ def _pod(number: int) -> dict[str, Any]:
     }
 
 
-@needs_go
 def test_client_go_reads_lists_and_watches_of_this_server_in_protobuf(
     kinform_server: BlockingApiServer,
 ) -> None:
-    program = available_peers([CLIENT_GO], install=True).get(CLIENT_GO)
-    assert program is not None, "client-go could not be built; stderr says why"
+    program = built_or_skip(CLIENT_GO.built)
     kinform_server.load(_pod(number) for number in range(COUNT))
     # It ends when its handler has been told of all pods: those it finds, and those that come later.
     given = {
@@ -50,7 +48,7 @@ def test_client_go_reads_lists_and_watches_of_this_server_in_protobuf(
     }
 
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(run_to_end, CLIENT_GO, [str(program)], given)
+        running = threads.submit(run_to_end, CLIENT_GO.name, [str(program)], given)
         watch = kinform_server.requests.wait_for(
             lambda request: request.verb == "watch" and request.status is not None, timeout=60
         )

@@ -68,6 +68,8 @@ def missing(name: str, said: str, namespace: str) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
+        "cache_namespaces",
+        "cache_web_service",
         "ipam_blocks",
         "late_handler",
         "metadata_watch",
@@ -75,7 +77,9 @@ def missing(name: str, said: str, namespace: str) -> list[str]:
         "own_kind",
         "pod_informer",
         "pods_by_node",
+        "pods_on_node",
         "stateful_sets",
+        "write_then_read",
     ],
 )
 async def test_an_example_says_the_same_on_a_real_server(

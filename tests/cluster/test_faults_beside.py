@@ -17,14 +17,13 @@ from benchmarks.faults.report import Row, rows
 from benchmarks.faults.scenarios import Scenario
 from benchmarks.faults.schedule import compactions, condition, resets
 from benchmarks.faults.watchers import NAMESPACES, WATCHERS
-from benchmarks.peer_programs import CLIENT_GO, Peers, available_peers
-from tests.support.go import needs_go
+from benchmarks.peer_programs import CLIENT_GO, Peers
+from tests.support.built import built_or_skip
+from tools import go_programs
 
 pytestmark = [
     pytest.mark.cluster,
-    needs_go,
-    # Three tries; and client-go is built first, if `make test-cluster` has not done it.
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(600),  # three tries
 ]
 
 WATCHED = [
@@ -50,9 +49,7 @@ REQUEST_RATIO, ADDED_REQUESTS = 1.5, 5
 
 @pytest.fixture(scope="module")
 def client_go() -> Peers:
-    peers = available_peers([CLIENT_GO], install=True)
-    assert peers, "client-go could not be built; stderr says why"
-    return peers
+    return {CLIENT_GO: built_or_skip(go_programs.CLIENT_GO.built)}
 
 
 @pytest.fixture(scope="module")

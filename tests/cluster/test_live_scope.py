@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from kinform.client import Client
-from kinform.informers import ListWatch, SharedIndexInformer
+from kinform.informers import ListWatch, Scope, Selectors, SharedIndexInformer
 from kinform.objects import Unstructured
 from kinform.transport import StaticToken
 from tests.cluster.informer_flows import (
@@ -79,7 +79,7 @@ async def watching(
     ]
     informer = SharedIndexInformer(sources, options=quick(streaming=streaming))
     folds = [ScopeFold("thread", Manner()), ScopeFold("task", Manner())]
-    informer.add_event_handler(OnThread(folds[0]))
+    informer.add_event_handler(OnThread(folds[0]), run_on="thread")
     informer.add_event_handler(InTask(folds[1]))
     async with asyncio.timeout(PATIENCE * 2), informer:
         await informer.has_synced
@@ -287,6 +287,37 @@ async def test_scope_changes_while_the_informer_is_stopped(client: Client) -> No
         await watched.come_to(expected | await truth(client, second))
         assert informer.has_synced
         assert watched.out_of_scope() == [[f"{first}/a"]] * 2
+
+
+async def test_several_selectors_and_excluded_namespaces(client: Client) -> None:
+    """19.1, 19.2: the union of two selectors, in all namespaces but one."""
+    first, second = await new_namespace(client), await new_namespace(client)
+    for namespace in (first, second):
+        for name, app in (("a", "web"), ("b", "db"), ("c", "api")):
+            await client.create(config_map(name, namespace=namespace, app=app))
+    scope = Scope.of(
+        {"": [Selectors("app=web"), Selectors("app", "metadata.name=b")]}, excluded=[second]
+    )
+    informer = SharedIndexInformer(
+        ListWatch.for_resource(client, CONFIG_MAPS), scope=scope, options=quick(streaming=True)
+    )
+
+    def own() -> list[str]:
+        return sorted(key for key in informer.store.list_keys() if key.startswith((first, second)))
+
+    async with asyncio.timeout(PATIENCE), informer:
+        await informer.has_synced
+        assert own() == [f"{first}/a", f"{first}/b"]
+        await client.patch(
+            CONFIG_MAPS, "b", {"metadata": {"labels": {"app": "web"}}}, namespace=first
+        )
+        await client.patch(
+            CONFIG_MAPS, "c", {"metadata": {"labels": {"app": "web"}}}, namespace=first
+        )
+        await client.delete(CONFIG_MAPS, "a", namespace=first)
+        await wait_until(lambda: own() == [f"{first}/b", f"{first}/c"], timeout=PATIENCE)
+        await informer.add_namespace(second, labels="app=api")
+        assert own() == sorted([f"{first}/b", f"{first}/c", f"{second}/c"])
 
 
 async def allow_nobody(client: Client, namespace: str) -> None:

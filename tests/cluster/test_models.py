@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import tempfile
 from collections.abc import AsyncIterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +15,14 @@ from kinform.models import model_for
 from kinform.models.meta.v1 import DeleteOptions
 from kinform.objects import JSON, Model, Record, TypedObject, Unstructured
 from tests.cluster.informer_flows import client_in_new_namespace
+from tests.support.built import parametrize_samples
 from tests.support.cluster import RealCluster
-from tests.support.go import has_go
 from tools.cluster_binaries import KUBERNETES
+from tools.golden_files import newest_release
 from tools.schema.table import PATH as SCHEMA
 
 pytestmark = pytest.mark.cluster
 
-# Staging modules are published as v0.<minor>.<patch>.
-GO_MODULE = f"k8s.io/api@v0.{KUBERNETES.split('.', 1)[1]}"
 _WEBHOOK = "the body of a call to a webhook; servers have no such kind"
 _DISCOVERY = "read by discovery, as it is"
 _PARAMETERS = "travels as the parameters of a URL"
@@ -179,31 +174,8 @@ async def test_a_copy_that_was_decoded_and_encoded_is_no_change_to_a_server(
 # -- Go's own samples ------------------------------------------------------------------------
 
 
-@cache
-def samples_folder() -> Path:
-    """JSON of every kind with every field set, in the module that has Go's types."""
-    with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run(
-            ["go", "mod", "download", "-json", GO_MODULE],
-            cwd=scratch,
-            env={**os.environ, "GOFLAGS": "", "GOWORK": "off"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr + done.stdout
-    return Path(json.loads(done.stdout)["Dir"]) / "testdata" / "HEAD"
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a sample; where they are is asked only if they will run."""
-    if "sample" not in metafunc.fixturenames:
-        return
-    if not metafunc.config.getoption("--cluster") or not has_go():
-        metafunc.parametrize("sample", [])
-        return
-    names = sorted(file.stem for file in samples_folder().glob("*.json"))
-    metafunc.parametrize("sample", names)
+    parametrize_samples(metafunc, ".json")
 
 
 @cache
@@ -238,7 +210,7 @@ def without_zeros(tree: Any) -> Any:
 
 def test_a_sample_goes_back_as_it_came(sample: str) -> None:
     model = model_of(sample)
-    payload = (samples_folder() / f"{sample}.json").read_bytes()
+    payload = (newest_release() / f"{sample}.json").read_bytes()
     tree = json.loads(payload)
     if "metadata" in tree and model.resource is not None:
         handle = model.over(Record.read(payload, JSON))
@@ -250,7 +222,7 @@ def test_a_sample_goes_back_as_it_came(sample: str) -> None:
 
 def test_a_model_knows_every_field_of_a_sample(sample: str) -> None:
     model = model_of(sample)
-    tree = json.loads((samples_folder() / f"{sample}.json").read_bytes())
+    tree = json.loads((newest_release() / f"{sample}.json").read_bytes())
     obj = model.from_nested(tree)
     assert tree.keys() - {"apiVersion", "kind"} <= model.parts.keys()
     for part in model.parts.values():

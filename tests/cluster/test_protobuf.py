@@ -30,11 +30,11 @@ from tests.cluster.test_models import (
     BODIES,
     NOT_GENERATED,
     TEMPLATE,
-    samples_folder,
     served_versions,
 )
+from tests.support.built import parametrize_samples
 from tests.support.cluster import RealCluster
-from tests.support.go import has_go, needs_go
+from tools.golden_files import newest_release
 
 pytestmark = pytest.mark.cluster
 
@@ -106,7 +106,7 @@ def check(gvk: GVK, message: bytes, text: bytes) -> None:
     """A message and a text that say the same."""
     codec = codec_for(gvk)
     assert codec is not None, f"{gvk} is not known, and there is no reason why"
-    tree = _as_servers_say(json.loads(text))
+    tree = as_servers_say(json.loads(text))
     said = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     raw = unwrap(message).raw
     read = codec.decode(raw)
@@ -123,7 +123,7 @@ def check(gvk: GVK, message: bytes, text: bytes) -> None:
     )
 
 
-def _as_servers_say(tree: Any) -> Any:
+def as_servers_say(tree: Any) -> Any:
     """Servers write the kind of the claims in a set into JSON, and protobuf has no place for it."""
     if tree.get("kind") == "StatefulSet":
         for claim in tree.get("spec", {}).get("volumeClaimTemplates", ()):
@@ -135,11 +135,7 @@ def _as_servers_say(tree: Any) -> Any:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a sample; where they are is asked only if they will run."""
-    if "sample" in metafunc.fixturenames:
-        is_wanted = metafunc.config.getoption("--cluster") and has_go()
-        names = sorted(file.stem for file in samples_folder().glob("*.pb")) if is_wanted else []
-        metafunc.parametrize("sample", names)
+    parametrize_samples(metafunc, ".pb")
 
 
 def test_a_sample_is_the_same_object_in_both_forms(sample: str) -> None:
@@ -149,8 +145,8 @@ def test_a_sample_is_the_same_object_in_both_forms(sample: str) -> None:
     gvk = GVK("" if group == "core" else group, version, kind)
     if codec_for(gvk) is None and (gvk.group, gvk.version) not in served_versions():
         pytest.skip(f"no server serves {group}/{version}")
-    message = (samples_folder() / f"{sample}.pb").read_bytes()
-    check(gvk, message, (samples_folder() / f"{sample}.json").read_bytes())
+    message = (newest_release() / f"{sample}.pb").read_bytes()
+    check(gvk, message, (newest_release() / f"{sample}.json").read_bytes())
     check_that_nothing_is_parsed(gvk, unwrap(message).raw)
 
 
@@ -184,7 +180,6 @@ def known(filled: list[Filled]) -> Iterator[tuple[GVK, Filled]]:
             assert (gvk.group, gvk.version) not in served_versions()
 
 
-@needs_go
 @pytest.mark.timeout(300)
 def test_objects_filled_at_random_are_the_same_in_both_forms(filled: list[Filled]) -> None:
     seen = set()
@@ -194,7 +189,6 @@ def test_objects_filled_at_random_are_the_same_in_both_forms(filled: list[Filled
     assert len(seen) > 125
 
 
-@needs_go
 def test_where_the_two_forms_cannot_agree_is_what_the_guide_says(filled: list[Filled]) -> None:
     """What Go's own way through protobuf and back changes in the JSON of an object."""
     reasons = {

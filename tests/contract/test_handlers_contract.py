@@ -132,7 +132,7 @@ async def test_a_late_handler_has_synced_when_it_returned_from_what_there_was() 
     before = informer.add_event_handler(early)
     async with informer:
         await before.has_synced
-        registration = informer.add_event_handler(held)
+        registration = informer.add_event_handler(held, run_on="thread")
         await held.count(1)
         source.add("c")
         await early.until("add c@3")
@@ -171,7 +171,7 @@ async def test_removing_discards_what_waits_and_lets_the_running_callback_finish
     source = LoggedSource("a", "b", "c")
     held = Held()
     informer = informer_of(source)
-    registration = informer.add_event_handler(held)
+    registration = informer.add_event_handler(held, run_on="thread")
     async with informer:
         await held.count(1)
         registration.remove()
@@ -193,7 +193,7 @@ async def test_other_handlers_are_told_while_one_is_being_removed() -> None:
     source = LoggedSource("a")
     held, recorder = Held(), Recorder()
     informer = informer_of(source)
-    registration = informer.add_event_handler(held)
+    registration = informer.add_event_handler(held, run_on="thread")
     informer.add_event_handler(recorder)
     async with informer:
         await held.count(1)
@@ -218,7 +218,7 @@ async def test_a_callback_that_fails_after_its_removal_harms_nobody() -> None:
         raise ValueError("too late")
 
     informer = informer_of(source, on_handler_error=failures.append)
-    registration = informer.add_event_handler(on_add=fail_late)
+    registration = informer.add_event_handler(run_on="thread", on_add=fail_late)
     informer.add_event_handler(recorder)
     async with informer:
         await began

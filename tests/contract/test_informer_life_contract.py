@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -232,18 +233,23 @@ async def test_an_informer_that_ran_leaves_nothing() -> None:
 
 
 async def test_a_handler_may_stop_its_own_informer() -> None:
-    """C-58: from its thread or its task, and nothing is left of either."""
+    """C-58: from a thread, a task or a callback, and nothing is left of any."""
 
     async def stop_in_task(obj: Unstructured) -> None:
         informer.stop()
 
-    def stop_on_thread(obj: Unstructured) -> None:
+    def stop(obj: Unstructured) -> None:
         informer.stop()
 
-    for handler in (stop_in_task, stop_on_thread):
+    handlers: list[dict[str, Any]] = [
+        {"on_add": stop_in_task},
+        {"on_add": stop, "run_on": "loop"},
+        {"on_add": stop, "run_on": "thread"},
+    ]
+    for options in handlers:
         with nothing_left():
             informer = informer_of(LoggedSource("a"))
-            informer.add_event_handler(on_add=handler)
+            informer.add_event_handler(**options)
             informer.start()
             async with asyncio.timeout(10):
                 await informer.stopped

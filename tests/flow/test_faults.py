@@ -180,7 +180,7 @@ class Scene:
         self.api.create({**kind, "metadata": metadata, "data": self._next_mark()})
 
     def change(self, name: str, *, namespace: str = "default") -> None:
-        self.api.touch(MAPS, name, {"data": self._next_mark()}, namespace)
+        self.api.patch(MAPS, name, {"data": self._next_mark()}, namespace)
 
     def churn(self) -> None:
         """A bit of everything; nobody hears of it before this returns."""

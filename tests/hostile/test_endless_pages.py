@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 
 import pytest
@@ -16,7 +15,7 @@ from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._paged_list import PagedList
 from kinform.objects import Unstructured
 from kinform.transport import ClusterConfig
-from tests.hostile.raw_server import RawServer, Script
+from tests.hostile.raw_server import RawServer, Script, Writer
 
 PODS = GVR("", "v1", "pods")
 POD = '{"metadata":{"name":"p","namespace":"n","resourceVersion":"1"}}'
@@ -35,7 +34,7 @@ def fresh(number: int) -> str:
 def pages_of(tokens: object, item: str) -> Script:
     numbers = itertools.count()
 
-    async def send(head: bytes, writer: asyncio.StreamWriter) -> None:
+    async def send(head: bytes, writer: Writer) -> None:
         assert callable(tokens)
         metadata = f'{{"resourceVersion":"1","continue":"{tokens(next(numbers))}"}}'
         body = (

@@ -21,7 +21,7 @@ from kinform.informers.reflector._quarantine import LogLimit, Quarantine
 from kinform.objects import Unstructured
 from kinform.transport import ClusterConfig
 from tests.hostile.heartbeat import Heartbeat
-from tests.hostile.raw_server import RawServer, Script
+from tests.hostile.raw_server import RawServer, Script, Writer
 
 PODS = GVR("", "v1", "pods")
 MEGABYTE = 1 << 20
@@ -37,7 +37,7 @@ def flood(line: bytes, listed: bytes = b"") -> Script:
     """Return a script: watches receive ``line`` again and again, lists ``listed``."""
     block = line * (MEGABYTE // 4 // len(line))
 
-    async def send(head: bytes, writer: asyncio.StreamWriter) -> None:
+    async def send(head: bytes, writer: Writer) -> None:
         if listed and b"sendInitialEvents" in head:
             writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
             return
@@ -127,7 +127,7 @@ async def test_kept_errors_hold_no_frames() -> None:
 async def test_the_error_of_a_list_counts_all() -> None:
     """18.14: also those that were not kept."""
 
-    async def send(head: bytes, writer: asyncio.StreamWriter) -> None:
+    async def send(head: bytes, writer: Writer) -> None:
         writer.write(HEAD + LIST % (b"{}," * 2999 + b"{}"))
 
     async with RawServer(send) as server, Client(ClusterConfig(server=server.url)) as client:

@@ -155,7 +155,7 @@ class EmbeddedWorld(World):
         """
         asked = int(call.query["resourceVersion"])
         selector = call.query.get("labelSelector", "")
-        there = self._api.list(CONFIG_MAPS, call.namespace, label_selector=selector)
+        there = self._api.list(CONFIG_MAPS, call.namespace, labels=selector)
         return any(int(obj["metadata"]["resourceVersion"]) <= asked for obj in there)
 
     async def restart_server(self) -> None:

@@ -186,8 +186,11 @@ class World(ABC):
             return
         listening = LISTENINGS[kind]
         fold = self._new_fold(kind, listening.manner)
-        handler = OnThread(fold) if listening.on_thread else InTask(fold)
-        registration = self.informer.add_event_handler(handler, **listening.options)
+        registration = (
+            self.informer.add_event_handler(OnThread(fold), run_on="thread", **listening.options)
+            if listening.on_thread
+            else self.informer.add_event_handler(InTask(fold), **listening.options)
+        )
         self.listeners.append(Listener(fold, kind, registration))
 
     async def leave(self) -> None:

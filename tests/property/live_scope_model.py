@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kinform.informers import DeletedObject, Latch
+from kinform.informers import DeletedObject, Latch, Selectors
 from kinform.objects import Unstructured
 from tests.property.history_folds import Fold, Known, Manner
 
 
 class Selection(NamedTuple):
-    """A selector by label and one by field; ``None`` selects everything."""
+    """A selector by label and one by field; ``None`` selects everything.
+
+    Attributes:
+        others: Further selections; an object that matches one of all is selected.
+    """
 
     app: str | None = None
     name: str | None = None
+    others: tuple[Selection, ...] = ()
 
     @property
-    def labels(self) -> str:
-        return f"app={self.app}" if self.app else ""
-
-    @property
-    def fields(self) -> str:
-        return f"metadata.name={self.name}" if self.name else ""
+    def selectors(self) -> set[Selectors]:
+        own = Selectors(
+            f"app={self.app}" if self.app else "app",
+            f"metadata.name={self.name}" if self.name else "",
+        )
+        return {own}.union(*(each.selectors for each in self.others))
 
     def matches(self, name: str, app: str) -> bool:
-        return self.app in (None, app) and self.name in (None, name)
+        is_own = self.app in (None, app) and self.name in (None, name)
+        return is_own or any(each.matches(name, app) for each in self.others)
 
 
 @dataclass
@@ -82,9 +90,20 @@ class RequestedScope:
         return any(each.admits(name, app) for each in self._requests[namespace][oldest:])
 
     def exclusions(self, namespace: str, name: str, apps: set[str]) -> int:
-        """How many requests do not admit an object in one of its states."""
-        requests = self._requests[namespace][1:]
-        return sum(not all(each.admits(name, app) for app in apps) for each in requests)
+        """How many requests may take an object along that never left a selection by itself.
+
+        These are those that do not admit it. Since several selectors were requested, every one may:
+        it may end the only watch that has seen the object yet.
+        """
+        requests = self._requests[namespace]
+        had_several = itertools.accumulate(
+            (each.selection is not None and bool(each.selection.others) for each in requests),
+            operator.or_,
+        )
+        found = list(zip(requests, had_several, strict=True))[1:]
+        return sum(
+            several or not all(each.admits(name, app) for app in apps) for each, several in found
+        )
 
     def changes(self, namespace: str) -> int:
         return len(self._requests[namespace]) - 1

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict
 
 import pytest
 
 from kinform.client import Client
 from kinform.errors import AlreadyStoppedError, ConfigError
-from kinform.informers import Latch, ReflectorOptions, SharedIndexInformer
+from kinform.informers import Latch, ReflectorOptions, Selectors, SharedIndexInformer
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
 from tests.property.histories import Question
@@ -24,6 +25,14 @@ from tests.property.live_scope_model import Request, RequestedScope, ScopeFold, 
 from tests.support.waiting import wait_until
 
 _SLOW_EVENTS = faults.delay_events(0.002)
+
+
+class SelectorOptions(TypedDict, total=False):
+    """How a selection is passed to an informer."""
+
+    labels: str
+    fields: str
+    any_of: list[Selectors]
 
 
 class StoreSampler:
@@ -137,11 +146,10 @@ class LiveScopeWorld(EmbeddedWorld):
         self, namespace: str, selection: Selection
     ) -> tuple[Callable[[], Latch], dict[str, Selection | None] | None]:
         def call() -> Latch:
-            return self.informer.add_namespace(
-                namespace, labels=selection.labels or "app", fields=selection.fields
-            )
+            return self.informer.add_namespace(namespace, **_options(selection))
 
-        is_valid = self.scope[namespace] in (None, selection)
+        covered = self.scope[namespace]
+        is_valid = covered is None or covered.selectors == selection.selectors
         return call, {namespace: selection} if is_valid else None
 
     def _removal(
@@ -156,9 +164,7 @@ class LiveScopeWorld(EmbeddedWorld):
         self, selection: Selection, namespace: str | None
     ) -> tuple[Callable[[], Latch], dict[str, Selection | None] | None]:
         def call() -> Latch:
-            return self.informer.set_selectors(
-                labels=selection.labels or "app", fields=selection.fields, namespace=namespace
-            )
+            return self.informer.set_selectors(**_options(selection), namespace=namespace)
 
         if namespace is not None and self.scope[namespace] is None:
             return call, None
@@ -186,8 +192,7 @@ class LiveScopeWorld(EmbeddedWorld):
             if selection is None:
                 assert name not in covered
             else:
-                wanted = (selection.labels or "app", selection.fields)
-                assert (covered[name].labels, covered[name].fields) == wanted
+                assert set(covered[name]) == selection.selectors
 
     async def await_scope(self) -> None:
         """Wait for all changes, unless one cannot be complete now."""
@@ -251,12 +256,12 @@ class LiveScopeWorld(EmbeddedWorld):
         return [latch for latch in self.scope.latches if not latch and not _was_given_up(latch)]
 
     def _surplus_watches(self) -> str:
-        """Every namespace has at most one watch; one that broke may be about to come back."""
+        """Every selector has at most one watch; one that broke may be about to come back."""
         watches = self._api.requests.watches(CONFIG_MAPS)
-        opened = sorted(str(each.namespace) for each in watches if each.is_open)
-        surplus = [name for name in opened if name not in self.scope.namespaces]
-        if surplus or len(opened) > len(set(opened)):
-            return f"watches are open in {opened}, covered are {self.scope.namespaces}"
+        opened = Counter(str(each.namespace) for each in watches if each.is_open)
+        wanted = {name: len(_selectors(self.scope[name])) for name in opened}
+        if any(count > wanted[name] for name, count in opened.items()):
+            return f"watches are open in {opened}, wanted are {wanted}"
         return ""
 
     def check_promises(self) -> None:
@@ -267,6 +272,17 @@ class LiveScopeWorld(EmbeddedWorld):
             assert isinstance(fold, ScopeFold)
             unjustified = fold.unjustified(self.scope, self.writes)
             assert not unjustified, "\n".join([*unjustified, *map(str, fold.heard)])
+
+
+def _selectors(selection: Selection | None) -> set[Selectors]:
+    return set() if selection is None else selection.selectors
+
+
+def _options(selection: Selection) -> SelectorOptions:
+    one, *more = selection.selectors
+    if more:
+        return {"any_of": [one, *more]}
+    return {"labels": one.labels, "fields": one.fields}
 
 
 def _was_given_up(latch: Latch) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import os
 from collections.abc import Iterator
@@ -29,7 +30,15 @@ pytestmark = [pytest.mark.usefixtures("silent_logs"), pytest.mark.timeout(120 + 
 namespaces = st.sampled_from(NAMESPACES)
 names = st.sampled_from(["a", "b"])
 apps = st.sampled_from(["web", "db"])
-selections = st.builds(Selection, st.none() | apps, st.none() | names)
+selections = st.builds(Selection, st.none() | apps, st.none() | names, st.just(()))
+# Drawn as a whole: scripts of many small choices would be too large.
+SINGLE_SELECTIONS = [
+    Selection(app, name) for app in (None, "web", "db") for name in (None, "a", "b")
+]
+SEVERAL_SELECTIONS = SINGLE_SELECTIONS + [
+    Selection(one.app, one.name, (other,))
+    for one, other in itertools.combinations(SINGLE_SELECTIONS[1:], 2)
+]
 
 writes = st.one_of(
     steps("put", namespaces, names, apps),
@@ -38,23 +47,31 @@ writes = st.one_of(
     steps("recreate", namespaces, names, apps),
     steps("rush", namespaces, names, st.lists(st.none() | apps, min_size=2, max_size=4)),
 )
-changes = st.one_of(
-    steps("add_namespace", namespaces, selections),
-    steps("remove_namespace", namespaces),
-    steps("set_selectors", selections, st.none() | namespaces),
-)
-changes_on_threads = st.one_of(
-    steps("add_on_thread", namespaces, selections),
-    steps("remove_on_thread", namespaces),
-    steps("select_on_thread", selections, st.none() | namespaces),
-    steps("toggle_all_at_once", selections),
-)
-slow_changes = steps(
-    "select_slowly",
-    selections,
-    namespaces,
-    st.lists(st.tuples(names, st.none() | apps), max_size=5),
-)
+
+
+def changes_to(selections: st.SearchStrategy[Selection]) -> dict[st.SearchStrategy[Step], int]:
+    """Changes of the scope, with these selections, and how often to draw each kind."""
+    return {
+        st.one_of(
+            steps("add_namespace", namespaces, selections),
+            steps("remove_namespace", namespaces),
+            steps("set_selectors", selections, st.none() | namespaces),
+        ): 3,
+        st.one_of(
+            steps("add_on_thread", namespaces, selections),
+            steps("remove_on_thread", namespaces),
+            steps("select_on_thread", selections, st.none() | namespaces),
+            steps("toggle_all_at_once", selections),
+        ): 1,
+        steps(
+            "select_slowly",
+            selections,
+            namespaces,
+            st.lists(st.tuples(names, st.none() | apps), max_size=5),
+        ): 1,
+    }
+
+
 lives = st.one_of(
     steps("join", st.sampled_from(sorted(LISTENINGS))),
     steps("leave"),
@@ -78,15 +95,16 @@ troubles = st.one_of(
         for verb, troubles in EMBEDDED_TROUBLES.items()
     ),
 )
-SHARES = {
-    writes: 4,
-    changes: 3,
-    changes_on_threads: 1,
-    slow_changes: 1,
-    troubles: 1,
-    waits: 2,
-    lives: 1,
-}
+SINGLE = changes_to(selections)
+SEVERAL = changes_to(st.sampled_from(SEVERAL_SELECTIONS))
+SHARES = {writes: 4, troubles: 1, waits: 2, lives: 1}
+
+initial_scopes = st.dictionaries(
+    namespaces,
+    st.builds(Selection, st.none() | apps, st.none(), st.just(())),
+    min_size=1,
+    max_size=2,
+)
 
 
 @pytest.fixture
@@ -101,13 +119,11 @@ def silent_logs() -> Iterator[None]:
 
 @settings(max_examples=EXAMPLES)
 @given(
-    initial=st.dictionaries(
-        namespaces, st.builds(Selection, st.none() | apps, st.none()), min_size=1, max_size=2
-    ),
+    initial=initial_scopes,
     streaming=st.booleans(),
     page_size=st.sampled_from([None, 1, 2]),
-    before=st.lists(st.one_of(writes, writes, changes), max_size=8),
-    acts=acts_of(mixed(SHARES)),
+    before=st.lists(st.one_of(writes, writes, next(iter(SINGLE))), max_size=8),
+    acts=acts_of(mixed({**SHARES, **SINGLE})),
 )
 def test_store_and_handlers_follow_every_change_of_the_scope(
     initial: dict[str, Selection],
@@ -116,21 +132,48 @@ def test_store_and_handlers_follow_every_change_of_the_scope(
     before: list[Step],
     acts: list[list[Step]],
 ) -> None:
-    async def play() -> None:
-        token = Token()
-        async with ApiServer(tokens={token.newest: "somebody"}) as api:
-            for name in NAMESPACES:
-                api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            options = ReflectorOptions(
-                streaming=streaming,
-                page_size=page_size,
-                poll_interval=0.05,
-                backoff=lambda: Backoff(0.002, cap=0.01),
-                reconnect_backoff=lambda: Backoff(0.002, cap=0.01),
-            )
-            async with Client(replace(api.config, credentials=token)) as client:
-                world = LiveScopeWorld(api, client, token, initial, options=options)
-                with world.sampler:
-                    await world.play(before, [step for act in acts for step in act])
+    options = reflector_options(streaming=streaming, page_size=page_size)
+    asyncio.run(play(initial, options, before, [step for act in acts for step in act]))
 
-    asyncio.run(play())
+
+@settings(max_examples=EXAMPLES)
+@given(
+    initial=initial_scopes,
+    streaming=st.booleans(),
+    page_size=st.sampled_from([None, 1, 2]),
+    before=st.lists(st.one_of(writes, writes, next(iter(SEVERAL))), max_size=8),
+    acts=acts_of(mixed({**SHARES, **SEVERAL})),
+)
+def test_store_and_handlers_have_the_union_of_several_selectors(
+    initial: dict[str, Selection],
+    streaming: bool,
+    page_size: int | None,
+    before: list[Step],
+    acts: list[list[Step]],
+) -> None:
+    """19.1: whatever the sources of one namespace deliver, and in whatever order."""
+    options = reflector_options(streaming=streaming, page_size=page_size)
+    asyncio.run(play(initial, options, before, [step for act in acts for step in act]))
+
+
+def reflector_options(*, streaming: bool, page_size: int | None) -> ReflectorOptions:
+    return ReflectorOptions(
+        streaming=streaming,
+        page_size=page_size,
+        poll_interval=0.05,
+        backoff=lambda: Backoff(0.002, cap=0.01),
+        reconnect_backoff=lambda: Backoff(0.002, cap=0.01),
+    )
+
+
+async def play(
+    initial: dict[str, Selection], options: ReflectorOptions, before: list[Step], steps: list[Step]
+) -> None:
+    token = Token()
+    async with ApiServer(tokens={token.newest: "somebody"}) as api:
+        for name in NAMESPACES:
+            api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        async with Client(replace(api.config, credentials=token)) as client:
+            world = LiveScopeWorld(api, client, token, initial, options=options)
+            with world.sampler:
+                await world.play(before, steps)

@@ -81,6 +81,9 @@ def drawn_fields(draw: st.DrawFn, fields: dict[str, Any], depth: int) -> dict[st
         for name in draw(st.lists(st.sampled_from(list(fields)), max_size=4, unique=True)):
             is_null = draw(st.sampled_from([False] * 7 + [True]))
             tree[name] = None if is_null else drawn(draw, fields[name], depth - 1)
+    # Go writes these even if they are zero, and so does a model that was read without them.
+    for name in [name for name, hint in fields.items() if hint is Quantity]:
+        tree[name] = drawn(draw, Quantity, depth)
     if draw(st.sampled_from([False] * 3 + [True])):
         tree["futureField"] = draw(anything)
     return tree

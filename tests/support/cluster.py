@@ -40,7 +40,7 @@ class RealCluster:
         apiserver_options: Flags for kube-apiserver, after those that it always gets.
 
     Raises:
-        CannotBuildError: There are no binaries and they cannot be built (on entry).
+        NotBuiltError: The binaries have not been built yet (on entry).
         StartError: A server did not come up (on entry); says what it logged last.
     """
 
@@ -51,7 +51,7 @@ class RealCluster:
         self._apiserver_options = tuple(apiserver_options)
 
     def __enter__(self) -> Self:
-        self._binaries = cluster_binaries.ensure()
+        self._binaries = cluster_binaries.built()
         self.folder = _new_folder()
         self._etcd: ServerProcess | None = None
         self._apiserver: ServerProcess | None = None
@@ -152,6 +152,25 @@ class RealCluster:
         self.stop_apiserver()
         self.start_apiserver()
 
+    def save(self) -> Path:
+        """Return a copy of etcd's data, for ``restore``. Both servers are restarted."""
+        self.kill_apiserver()
+        self._stop_etcd()
+        saved = Path(tempfile.mkdtemp(prefix="saved-", dir=self.folder))
+        shutil.copytree(self._etcd_folder, saved, dirs_exist_ok=True)
+        self._launch_etcd()
+        self.start_apiserver()
+        return saved
+
+    def restore(self, saved: Path) -> None:
+        """Go back to saved data, and to its resource versions. Both servers are restarted."""
+        self.kill_apiserver()
+        self._stop_etcd()
+        shutil.rmtree(self._etcd_folder)
+        shutil.copytree(saved, self._etcd_folder)
+        self._launch_etcd()
+        self.start_apiserver()
+
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """What ``kubectl`` printed, as admin.
 
@@ -169,30 +188,42 @@ class RealCluster:
         )
         return done.stdout
 
+    @property
+    def _etcd_folder(self) -> Path:
+        return self.folder / "etcd"
+
     def _start_etcd(self) -> None:
         for attempt in range(1, _PORT_ATTEMPTS + 1):
-            peer_url = f"http://127.0.0.1:{free_port()}"
+            self._peer_url = f"http://127.0.0.1:{free_port()}"
             self.etcd_url = f"http://127.0.0.1:{free_port()}"
-            shutil.rmtree(self.folder / "etcd", ignore_errors=True)
-            command: list[str | Path] = [
-                self._binaries / "etcd",
-                "--name=kinform",
-                f"--data-dir={self.folder / 'etcd'}",
-                f"--listen-client-urls={self.etcd_url}",
-                f"--advertise-client-urls={self.etcd_url}",
-                f"--listen-peer-urls={peer_url}",
-                f"--initial-advertise-peer-urls={peer_url}",
-                f"--initial-cluster=kinform={peer_url}",
-                "--unsafe-no-fsync",
-            ]
-            self._etcd = ServerProcess(command, log=self.folder / "etcd.log")
+            shutil.rmtree(self._etcd_folder, ignore_errors=True)
             try:
-                self._etcd.wait_until(self._etcd_is_healthy, timeout=30)
+                self._launch_etcd()
             except PortTakenError:
                 if attempt == _PORT_ATTEMPTS:
                     raise
             else:
                 return
+
+    def _launch_etcd(self) -> None:
+        command: list[str | Path] = [
+            self._binaries / "etcd",
+            "--name=kinform",
+            f"--data-dir={self._etcd_folder}",
+            f"--listen-client-urls={self.etcd_url}",
+            f"--advertise-client-urls={self.etcd_url}",
+            f"--listen-peer-urls={self._peer_url}",
+            f"--initial-advertise-peer-urls={self._peer_url}",
+            f"--initial-cluster=kinform={self._peer_url}",
+            "--unsafe-no-fsync",
+        ]
+        self._etcd = ServerProcess(command, log=self.folder / "etcd.log")
+        self._etcd.wait_until(self._etcd_is_healthy, timeout=30)
+
+    def _stop_etcd(self) -> None:
+        if self._etcd is not None:
+            self._etcd.stop()
+            self._etcd = None
 
     def _start_apiserver_on_a_free_port(self) -> None:
         for attempt in range(1, _PORT_ATTEMPTS + 1):

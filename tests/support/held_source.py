@@ -59,14 +59,15 @@ class HeldStream:
 
 
 class HeldSource(ListWatch[Unstructured]):
-    """Lists pods of these names at version 10; all its watches are ``stream``."""
+    """Lists pods of these names at ``version``; all its watches are ``stream``."""
 
     def __init__(self, *names: str) -> None:
         async def list_once(options: ListOptions) -> dict[str, Any]:
-            return pod_list(*map(pod, names), rv="10")
+            return pod_list(*map(pod, names), rv=self.version)
 
         super().__init__(list_once, lambda options: (), name="pods")
         self.stream = HeldStream()
+        self.version = "10"
         self.opened = 0
 
     async def open_watch(self, options: ListOptions) -> HeldStream:

@@ -92,5 +92,8 @@ class MemoryTransport:
             raise reply
         return reply if isinstance(reply, Answer) else reply(request)
 
+    def describe_credentials(self) -> str:
+        return "the credentials of a test"
+
     async def close(self) -> None:
         self.closed = True

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.contest import Contender, Metric, Outcome, Scenario, Target
-from benchmarks.conversation import ContenderFailedError, Conversation, Record, talk
-from benchmarks.peer_programs import CLIENT_GO, KUBE_RS, OFFICIAL, available_peers
+from benchmarks.conversation import ContenderFailedError, Conversation, Record, questions, talk
+from benchmarks.peer_programs import (
+    CLIENT_GO,
+    CONTROLLER_RUNTIME,
+    KUBE_RS,
+    OFFICIAL,
+    available_peers,
+)
 from benchmarks.report import table
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
@@ -77,8 +83,9 @@ def test_a_peer_without_its_toolchain_is_left_out_with_a_reason(
 ) -> None:
     monkeypatch.setenv("KINFORM_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert available_peers([CLIENT_GO, KUBE_RS], install=True) == {}
+    assert available_peers([CLIENT_GO, CONTROLLER_RUNTIME, KUBE_RS], install=True) == {}
     said = capsys.readouterr().err
+    assert "without peers: controller-runtime requires `go`, which is not installed" in said
     assert "without peers: client-go requires `go`, which is not installed" in said
     assert "without peers: kube-rs requires `cargo`, which is not installed" in said
 
@@ -121,6 +128,28 @@ def test_a_contender_that_dies_is_quoted(is_ready: bool) -> None:
 
     with pytest.raises(ContenderFailedError, match=r"(?s)dying failed:.*no server"):
         talk("dying", [sys.executable, "-c", program], "", drive)
+
+
+# Answers each question with the question.
+_ECHO = """
+import sys
+for line in sys.stdin:
+    print(line, end="", flush=True)
+"""
+
+
+def test_questions_are_answered_one_by_one() -> None:
+    with questions("echo", [sys.executable, "-c", _ECHO]) as echo:
+        assert echo.ask("get", name="a") == {"do": "get", "name": "a"}
+        assert echo.ask("list") == {"do": "list"}
+
+
+def test_a_program_that_ends_instead_of_answering_is_quoted() -> None:
+    program = "input(); raise SystemExit('no such kind')"
+    with questions("ending", [sys.executable, "-c", program]) as ending:
+        for _ in range(2):
+            with pytest.raises(ContenderFailedError, match=r"(?s)ending failed:.*no such kind"):
+                ending.ask("get", name="a" * 100_000)
 
 
 def test_targets_beside_others_are_judged_by_share() -> None:

@@ -28,6 +28,15 @@ STATEFUL_SETS = [
     "update: 1 -> 3\ndelete a stateful set: web",
 ]
 SAID = {
+    "cache_namespaces": [
+        "entered: of-red\nentered: of-blue\nleft the scope: of-red",
+        "by hand: of-red\none more: of-blue of-red\none less: of-blue",
+        "of-red is out of scope",
+    ],
+    "cache_web_service": [
+        "ready: 3 pods",
+        "on node-0: web-0 web-2\nweb-1 is on node-1\ngone: 404",
+    ],
     "custom_source": ["ADDED db", "UPDATED web", "front: {'web': 8080}", "left: ['web']"],
     "first_steps": ["DELETED default/web"],
     "ipam_blocks": IPAM_BLOCKS,
@@ -66,9 +75,14 @@ SAID = {
         "node-1 now: default/web-1 default/web-3 default/web-4",
         "with nginx: 5",
     ],
+    "pods_on_node": [
+        "node-0: web-0 web-2\nnode-1: web-1 web-3",
+        "nginx on node-1: web-1\nfirst elsewhere: web-0\nnow: node-0",
+    ],
     "stateful_sets": STATEFUL_SETS,
     "stateful_sets_blocking": STATEFUL_SETS,
     "survive_an_expired_watch": ["forgotten where we were: Expired"],
+    "write_then_read": ["counted to 3\npatched to 10\ndeleted: counter\ncaught up: other"],
 }
 
 

@@ -33,7 +33,7 @@ def collect() -> Table:
     """Run the Go program, start a server, and combine their results.
 
     Raises:
-        CannotBuildError: The program or the server cannot be built.
+        NotBuiltError: The program or the server has not been built yet.
     """
     facts = server.read_real_server()
     types = reflection.reflect()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kinform._native._canary import layout_problem
 from kinform._native._fallback import (
+    FrozenField,
     StructReader,
     ViewField,
     try_events,
@@ -37,6 +38,7 @@ if not TYPE_CHECKING:
             WHY_INTERPRETED = layout_problem(structs.StructReader)
             if not WHY_INTERPRETED:
                 StructReader, ViewField = structs.StructReader, structs.ViewField
+                FrozenField = structs.FrozenField
                 try_events, try_head = framing.try_events, framing.try_head
                 try_lines, try_unchunk = framing.try_lines, framing.try_unchunk
     if WHY_INTERPRETED:
@@ -48,6 +50,7 @@ IS_COMPILED: bool = not WHY_INTERPRETED
 __all__ = [
     "IS_COMPILED",
     "WHY_INTERPRETED",
+    "FrozenField",
     "StructReader",
     "ViewField",
     "try_events",

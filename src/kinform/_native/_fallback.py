@@ -52,6 +52,24 @@ def try_lines(
     return [], start
 
 
+class FrozenField:
+    """A field of read-only structs, whose list or dict is replaced by a frozen one when read."""
+
+    def __init__(self, member: Any, freeze: Callable[[Any], Any], /) -> None:
+        self._member = member
+        self._freeze = freeze
+
+    def __get__(self, struct: Any, owner: type) -> Any:
+        member = self._member
+        if struct is None:
+            return member
+        value = member.__get__(struct, owner)
+        if type(value) is list or type(value) is dict:
+            value = self._freeze(value)
+            member.__set__(struct, value)
+        return value
+
+
 class StructReader:
     """Converts messages to models; kinform.protobuf describes the fields."""
 
@@ -63,10 +81,16 @@ class StructReader:
 
 
 class ViewField:
-    """A field of views, read by a ``StructReader`` or else by ``read``."""
+    """A field of views, read by a ``StructReader`` and frozen, or else both by ``read``."""
 
     def __init__(
-        self, reader: StructReader, number: int, name: str, read: Callable[[Any], Any], /
+        self,
+        reader: StructReader,
+        number: int,
+        name: str,
+        read: Callable[[Any], Any],
+        freeze: Callable[[Any], Any] | None,
+        /,
     ) -> None:
         self._read = read
 

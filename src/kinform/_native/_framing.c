@@ -152,30 +152,44 @@ static Bytes skip_field(Bytes at, Bytes end)
     }
 }
 
-static PyObject *text_of(Bytes at, Py_ssize_t size, int is_shared)
+static PyObject *text_of(Bytes at, Py_ssize_t size)
 {
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)at, size, NULL);
-    if (text != NULL && is_shared)
-        PyUnicode_InternInPlace(&text);
-    return text;
+    return PyUnicode_DecodeUTF8((const char *)at, size, NULL);
 }
 
-/* Values that objects of one chunk share, because the objects of a workload have the same owner and
-   mostly the same labels. */
-#define SHARED_TEXTS 64
-#define LONGEST_SHARED 63 /* the limit of a label's value */
+/* Values that objects share, because the objects of a workload have the same namespace, the same
+   owner and mostly the same labels. They are in tables of a fixed size and not interned, because
+   Python 3.12 never frees an interned string. */
+#define SHARED_NAMES 4096 /* namespaces and names of labels, of all chunks */
+#define LONGEST_NAME 317  /* the limit of a label's name */
+#define SHARED_VALUES 64  /* values of labels, of one chunk */
+#define LONGEST_VALUE 63  /* the limit of a label's value */
 
 struct Shared {
-    PyObject *texts[SHARED_TEXTS];
+    PyObject *values[SHARED_VALUES];
     Bytes owner; /* the last owner reference, in the chunk */
     Py_ssize_t owner_size;
     PyObject *owners; /* the owners decoded from it */
 };
 
+/* The state of the module. */
+struct State {
+    PyObject *api_version, *kind, *metadata; /* the attributes of decoded heads */
+    PyObject *names[SHARED_NAMES];
+#ifdef Py_GIL_DISABLED
+    PyMutex lock; /* of the names */
+#endif
+};
+
+static void clear_texts(PyObject **slots, int count)
+{
+    for (int slot = 0; slot < count; slot++)
+        Py_CLEAR(slots[slot]);
+}
+
 static void clear_shared(struct Shared *shared)
 {
-    for (int slot = 0; slot < SHARED_TEXTS; slot++)
-        Py_CLEAR(shared->texts[slot]);
+    clear_texts(shared->values, SHARED_VALUES);
     Py_CLEAR(shared->owners);
 }
 
@@ -188,44 +202,39 @@ static int is_text(PyObject *text, Bytes at, Py_ssize_t size)
 
 /* Return the same string for equal bytes, unless another one has replaced it in its slot. NULL with
    an error. */
-static PyObject *shared_text(struct Shared *shared, Bytes at, Py_ssize_t size)
+static PyObject *shared_text(PyObject **slots, uint32_t count, Bytes at, Py_ssize_t size)
 {
     uint32_t hash = 2166136261u;
-    if (shared == NULL || size > LONGEST_SHARED)
-        return text_of(at, size, 0);
     for (Py_ssize_t index = 0; index < size; index++)
         hash = (hash ^ at[index]) * 16777619u;
-    PyObject **slot = &shared->texts[hash % SHARED_TEXTS];
+    PyObject **slot = &slots[hash % count];
     if (*slot != NULL && is_text(*slot, at, size))
         return Py_NewRef(*slot);
-    PyObject *text = text_of(at, size, 0);
+    PyObject *text = text_of(at, size);
     Py_XINCREF(text);
     Py_XSETREF(*slot, text);
     return text;
 }
 
-/* Add a label, whose name must be greater than the last one. Returns 0 for an unusual encoding, or
-   with an error. */
-static int add_label(PyObject **labels, PyObject **last, struct Shared *shared, Bytes at,
-                     Py_ssize_t size)
+static PyObject *value_of(struct Shared *shared, Bytes at, Py_ssize_t size)
 {
-    Bytes end = at + size, value;
-    Py_ssize_t key_size;
-    int is_added = 0;
-    if (size < 4 || *at != 0x0A || (at = read_size(at + 1, end, &key_size)) == NULL)
-        return 0;
-    value = read_last(at + key_size, end, 0x12);
-    if (value == NULL || (*labels == NULL && (*labels = PyDict_New()) == NULL))
-        return 0;
-    PyObject *name = text_of(at, key_size, 1);
-    PyObject *text = name == NULL ? NULL : shared_text(shared, value, end - value);
-    if (text != NULL && (*last == NULL || PyUnicode_Compare(*last, name) < 0))
-        is_added = PyDict_SetItem(*labels, name, text) == 0;
-    if (is_added)
-        Py_XSETREF(*last, Py_NewRef(name));
-    Py_XDECREF(name);
-    Py_XDECREF(text);
-    return is_added;
+    if (shared == NULL || size > LONGEST_VALUE)
+        return text_of(at, size);
+    return shared_text(shared->values, SHARED_VALUES, at, size);
+}
+
+static PyObject *name_of(struct State *state, Bytes at, Py_ssize_t size)
+{
+    if (size > LONGEST_NAME)
+        return text_of(at, size);
+#ifdef Py_GIL_DISABLED
+    PyMutex_Lock(&state->lock);
+#endif
+    PyObject *name = shared_text(state->names, SHARED_NAMES, at, size);
+#ifdef Py_GIL_DISABLED
+    PyMutex_Unlock(&state->lock);
+#endif
+    return name;
 }
 
 /* The positions of the owner references. Objects with more of them are left to Python. */
@@ -313,7 +322,31 @@ struct Metadata {
     PyObject *last_label;
     struct Owners owners;
     struct Shared *shared; /* or NULL */
+    struct State *state;
 };
+
+/* Add a label, whose name must be greater than the last one. Returns 0 for an unusual encoding, or
+   with an error. */
+static int add_label(struct Metadata *metadata, Bytes at, Py_ssize_t size)
+{
+    Bytes end = at + size, value;
+    Py_ssize_t key_size;
+    int is_added = 0;
+    if (size < 4 || *at != 0x0A || (at = read_size(at + 1, end, &key_size)) == NULL)
+        return 0;
+    value = read_last(at + key_size, end, 0x12);
+    if (value == NULL || (metadata->labels == NULL && (metadata->labels = PyDict_New()) == NULL))
+        return 0;
+    PyObject *last = metadata->last_label, *name = name_of(metadata->state, at, key_size);
+    PyObject *text = name == NULL ? NULL : value_of(metadata->shared, value, end - value);
+    if (text != NULL && (last == NULL || PyUnicode_Compare(last, name) < 0))
+        is_added = PyDict_SetItem(metadata->labels, name, text) == 0;
+    if (is_added)
+        Py_XSETREF(metadata->last_label, Py_NewRef(name));
+    Py_XDECREF(name);
+    Py_XDECREF(text);
+    return is_added;
+}
 
 /* Returns 0 for an unusual encoding, or with an error. */
 static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
@@ -348,7 +381,7 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
         case 0x2A: text = UID; break;
         case 0x32: text = VERSION; break;
         case 0x5A:
-            if (!add_label(&metadata->labels, &metadata->last_label, metadata->shared, at, size))
+            if (!add_label(metadata, at, size))
                 return 0;
             break;
         case 0x4A:
@@ -373,7 +406,8 @@ static int read_metadata(struct Metadata *metadata, Bytes at, Bytes end)
         if (text >= 0) {
             if (metadata->texts[text] != NULL)
                 return 0;
-            metadata->texts[text] = text_of(at, size, text == NAMESPACE);
+            metadata->texts[text] =
+                text == NAMESPACE ? name_of(metadata->state, at, size) : text_of(at, size);
             if (metadata->texts[text] == NULL)
                 return 0;
         }
@@ -411,9 +445,9 @@ end:
 
 /* Decode the head of a message. NULL for an unusual encoding, or with an error. */
 static PyObject *read_head(Bytes at, Bytes end, PyObject *head_class, PyObject *owners_of,
-                         struct Shared *shared)
+                         struct Shared *shared, struct State *state)
 {
-    struct Metadata metadata = {.shared = shared};
+    struct Metadata metadata = {.shared = shared, .state = state};
     PyObject *head = NULL;
     Py_ssize_t size;
     if (at == end || *at != 0x0A || (at = read_size(at + 1, end, &size)) == NULL)
@@ -443,7 +477,8 @@ static PyObject *try_head(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (!check_count("try_head", count, 3) || !check_bytes(args[0]))
         return NULL;
     Bytes payload = (Bytes)PyBytes_AS_STRING(args[0]);
-    PyObject *head = read_head(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2], NULL);
+    PyObject *head = read_head(payload, payload + PyBytes_GET_SIZE(args[0]), args[1], args[2], NULL,
+                               PyModule_GetState(module));
     if (head == NULL && clear_content_error())
         Py_RETURN_NONE;
     return head;
@@ -550,6 +585,7 @@ static PyObject *try_events(PyObject *module, PyObject *const *args, Py_ssize_t 
 {
     struct Shapes shapes;
     struct Shared shared = {0};
+    struct State *state = PyModule_GetState(module);
     Py_ssize_t start, longest;
     if (!check_count("try_events", count, 9) || !check_bytes(args[0]) || !check_bytes(args[3]) ||
         !read_position(args[1], PyBytes_GET_SIZE(args[0]), &start) ||
@@ -570,7 +606,7 @@ static PyObject *try_events(PyObject *module, PyObject *const *args, Py_ssize_t 
         if (object == NULL)
             break;
         Py_ssize_t size = stop - 4 - object;
-        PyObject *head = read_head(object, object + size, args[6], args[7], &shared);
+        PyObject *head = read_head(object, object + size, args[6], args[7], &shared, state);
         if (head == NULL)
             break;
         PyObject *payload = PyBytes_FromStringAndSize((const char *)object, size);
@@ -581,11 +617,6 @@ static PyObject *try_events(PyObject *module, PyObject *const *args, Py_ssize_t 
     clear_shared(&shared);
     return frames_until(frames, at - chunk);
 }
-
-/* The attributes of decoded heads. */
-struct Names {
-    PyObject *api_version, *kind, *metadata;
-};
 
 /* Whether an attribute equals this text; also 0 with an error. */
 static int has_text(PyObject *object, PyObject *attribute, PyObject *text)
@@ -607,7 +638,7 @@ static PyObject *try_lines(PyObject *module, PyObject *const *args, Py_ssize_t c
 {
     static const char before_type[] = "{\"type\":\"", before_object[] = "\",\"object\":";
     const Py_ssize_t type_at_least = sizeof before_type - 1, object_after = sizeof before_object - 1;
-    const struct Names *names = PyModule_GetState(module);
+    const struct State *state = PyModule_GetState(module);
     struct Shapes shapes;
     Py_ssize_t start, longest, type_size;
     if (!check_count("try_lines", count, 9) || !check_bytes(args[0]) ||
@@ -635,9 +666,9 @@ static PyObject *try_lines(PyObject *module, PyObject *const *args, Py_ssize_t c
         PyObject *payload = PyBytes_FromStringAndSize((const char *)object, stop - 1 - object);
         PyObject *found = payload == NULL ? NULL : PyObject_CallOneArg(args[3], payload);
         PyObject *head = NULL;
-        if (found != NULL && has_text(found, names->api_version, args[4]) &&
-            has_text(found, names->kind, args[5]))
-            head = PyObject_GetAttr(found, names->metadata);
+        if (found != NULL && has_text(found, state->api_version, args[4]) &&
+            has_text(found, state->kind, args[5]))
+            head = PyObject_GetAttr(found, state->metadata);
         Py_XDECREF(found);
         if (!add_frame(frames, &shapes, type, payload, head, args[6], args[7]))
             break;
@@ -657,19 +688,20 @@ static PyMethodDef functions[] = {
 
 static int begin(PyObject *module)
 {
-    struct Names *names = PyModule_GetState(module);
-    names->api_version = PyUnicode_InternFromString("api_version");
-    names->kind = PyUnicode_InternFromString("kind");
-    names->metadata = PyUnicode_InternFromString("metadata");
-    return names->api_version && names->kind && names->metadata ? 0 : -1;
+    struct State *state = PyModule_GetState(module);
+    state->api_version = PyUnicode_InternFromString("api_version");
+    state->kind = PyUnicode_InternFromString("kind");
+    state->metadata = PyUnicode_InternFromString("metadata");
+    return state->api_version && state->kind && state->metadata ? 0 : -1;
 }
 
 static void end(void *module)
 {
-    struct Names *names = PyModule_GetState((PyObject *)module);
-    Py_CLEAR(names->api_version);
-    Py_CLEAR(names->kind);
-    Py_CLEAR(names->metadata);
+    struct State *state = PyModule_GetState((PyObject *)module);
+    Py_CLEAR(state->api_version);
+    Py_CLEAR(state->kind);
+    Py_CLEAR(state->metadata);
+    clear_texts(state->names, SHARED_NAMES);
 }
 
 static PyModuleDef_Slot slots[] = {
@@ -684,7 +716,7 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "kinform._native._framing",
     .m_doc = "Splits streams of servers in their usual encoding.",
-    .m_size = sizeof(struct Names),
+    .m_size = sizeof(struct State),
     .m_methods = functions,
     .m_slots = slots,
     .m_free = end,

@@ -83,6 +83,7 @@ struct State {
     PyObject *struct_meta; /* the metaclass of structs */
     PyObject *reader_type;
     PyObject *view_field_type;
+    PyObject *frozen_field_type;
 };
 
 typedef struct {
@@ -485,7 +486,13 @@ typedef struct {
     PyObject *name;
     PyObject *wire; /* the name of the position of a view's message */
     PyObject *read; /* reads the field of a view in Python */
+    PyObject *freeze; /* converts a list or dict to a read-only one; None if the field has none */
 } ViewField;
+
+static int is_editable(PyObject *value)
+{
+    return PyList_CheckExact(value) || PyDict_CheckExact(value);
+}
 
 /* Return the bytes of a view's message; NULL if there are none. */
 static Bytes wire_of(PyObject *wire, Py_ssize_t *size)
@@ -556,9 +563,12 @@ static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owne
     if (known == NULL)
         return NULL;
     PyObject *value = view_value(self, known);
-    if (value != NULL)
-        value = item_or(known, self->name, value);
-    else if (clear_content_error())
+    if (value != NULL) {
+        if (self->freeze != Py_None && is_editable(value))
+            value = call(self->freeze, value);
+        if (value != NULL)
+            value = item_or(known, self->name, value);
+    } else if (clear_content_error())
         value = PyObject_CallOneArg(self->read, view);
     Py_DECREF(known);
     return value;
@@ -566,13 +576,13 @@ static PyObject *view_field_get(PyObject *object, PyObject *view, PyObject *owne
 
 static PyObject *view_field_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *reader, *name, *read;
+    PyObject *reader, *name, *read, *freeze;
     Py_ssize_t index;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "ViewField takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OnUO:ViewField", &reader, &index, &name, &read))
+    if (!PyArg_ParseTuple(args, "OnUOO:ViewField", &reader, &index, &name, &read, &freeze))
         return NULL;
     PyTypeObject *expected = reader_type((PyObject *)type);
     if (expected == NULL)
@@ -588,6 +598,7 @@ static PyObject *view_field_new(PyTypeObject *type, PyObject *args, PyObject *ke
     self->index = index;
     self->name = Py_NewRef(name);
     self->read = Py_NewRef(read);
+    self->freeze = Py_NewRef(freeze);
     self->wire = PyUnicode_InternFromString("_wire");
     if (self->wire == NULL)
         Py_CLEAR(self);
@@ -600,6 +611,7 @@ static int view_field_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->reader);
     Py_VISIT(self->read);
+    Py_VISIT(self->freeze);
     return 0;
 }
 
@@ -610,8 +622,111 @@ static void view_field_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     Py_CLEAR(self->reader);
     Py_CLEAR(self->read);
+    Py_CLEAR(self->freeze);
     Py_CLEAR(self->name);
     Py_CLEAR(self->wire);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* -- fields of read-only structs --------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *member; /* the slot in the class of the struct */
+    Py_ssize_t offset;
+    PyObject *freeze;
+} FrozenField;
+
+/* Replace the list or dict in a slot by a read-only one. Returns the value that is then in it. */
+static PyObject *freeze_slot(FrozenField *self, PyObject *owner, PyObject *value)
+{
+    PyObject **slot = (PyObject **)((char *)owner + self->offset);
+    PyObject *frozen = PyObject_CallOneArg(self->freeze, value), *replaced = NULL, *found = NULL;
+    if (frozen == NULL)
+        return NULL;
+    BEGIN_ALONE(owner);
+    if (*slot == value) { /* no other thread was faster */
+        replaced = *slot;
+        *slot = Py_NewRef(frozen);
+    }
+    found = Py_XNewRef(*slot);
+    END_ALONE();
+    Py_XDECREF(replaced);
+    if (found == NULL)
+        return frozen;
+    Py_DECREF(frozen);
+    return found;
+}
+
+static PyObject *frozen_field_get(PyObject *object, PyObject *owner, PyObject *class)
+{
+    FrozenField *self = (FrozenField *)object;
+    if (owner == NULL || owner == Py_None)
+        return Py_NewRef(self->member);
+    /* It checks the class, and that the slot is set. */
+    PyObject *value = Py_TYPE(self->member)->tp_descr_get(self->member, owner, class);
+    if (value == NULL || !is_editable(value))
+        return value;
+    PyObject *frozen = freeze_slot(self, owner, value);
+    Py_DECREF(value);
+    return frozen;
+}
+
+/* Return the offset of a member in instances of its class; -1 if it is not the slot of an object. */
+static Py_ssize_t slot_offset(PyObject *found)
+{
+    if (!Py_IS_TYPE(found, &PyMemberDescr_Type))
+        return -1;
+    PyMemberDescrObject *member = (PyMemberDescrObject *)found;
+    Py_ssize_t offset = member->d_member->offset;
+    /* An offset outside of the instance would mean that the layout is not understood. */
+    if (member->d_member->type != T_OBJECT_EX || offset < (Py_ssize_t)sizeof(PyObject) ||
+        offset % (Py_ssize_t)sizeof(PyObject *) != 0 ||
+        offset > member->d_common.d_type->tp_basicsize - (Py_ssize_t)sizeof(PyObject *))
+        return -1;
+    return offset;
+}
+
+static PyObject *frozen_field_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *member, *freeze;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "FrozenField takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OO:FrozenField", &member, &freeze))
+        return NULL;
+    Py_ssize_t offset = slot_offset(member);
+    if (offset < 0) {
+        PyErr_SetString(PyExc_TypeError, "FrozenField takes the slot of a class");
+        return NULL;
+    }
+    FrozenField *self = (FrozenField *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->member = Py_NewRef(member);
+    self->offset = offset;
+    self->freeze = Py_NewRef(freeze);
+    return (PyObject *)self;
+}
+
+static int frozen_field_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    FrozenField *self = (FrozenField *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->member);
+    Py_VISIT(self->freeze);
+    return 0;
+}
+
+static void frozen_field_dealloc(PyObject *object)
+{
+    FrozenField *self = (FrozenField *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_CLEAR(self->member);
+    Py_CLEAR(self->freeze);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -723,19 +838,11 @@ static int index_in(const char *const *names, int count, const char *name, const
 static Py_ssize_t offset_in(PyTypeObject *model, const char *attribute)
 {
     PyObject *found = PyObject_GetAttrString((PyObject *)model, attribute);
-    Py_ssize_t offset = -1;
     if (found == NULL)
         return -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-        PyMemberDescrObject *member = (PyMemberDescrObject *)found;
-        if (member->d_member->type == T_OBJECT_EX &&
-            PyType_IsSubtype(model, member->d_common.d_type))
-            offset = member->d_member->offset;
-        /* An offset outside of the instance would mean that the layout is not understood. */
-        if (offset < (Py_ssize_t)sizeof(PyObject) || offset % (Py_ssize_t)sizeof(PyObject *) != 0 ||
-            offset > model->tp_basicsize - (Py_ssize_t)sizeof(PyObject *))
-            offset = -1;
-    }
+    Py_ssize_t offset = slot_offset(found);
+    if (offset >= 0 && !PyType_IsSubtype(model, ((PyMemberDescrObject *)found)->d_common.d_type))
+        offset = -1;
     Py_DECREF(found);
     if (offset < 0)
         PyErr_Format(PyExc_TypeError, "%s.%s is not a slot", model->tp_name, attribute);
@@ -908,7 +1015,7 @@ static PyType_Spec reader_spec = {
 };
 
 static PyType_Slot view_field_slots[] = {
-    {Py_tp_doc, "ViewField(reader, index, name, read): a field of views, read from their message"},
+    {Py_tp_doc, "ViewField(reader, index, name, read, freeze): a field of views, read from their message"},
     {Py_tp_new, (void *)view_field_new},
     {Py_tp_descr_get, (void *)view_field_get},
     {Py_tp_traverse, (void *)view_field_traverse},
@@ -923,6 +1030,31 @@ static PyType_Spec view_field_spec = {
     .slots = view_field_slots,
 };
 
+static PyType_Slot frozen_field_slots[] = {
+    {Py_tp_doc, "FrozenField(member, freeze): a field of structs whose list or dict is read-only"},
+    {Py_tp_new, (void *)frozen_field_new},
+    {Py_tp_descr_get, (void *)frozen_field_get},
+    {Py_tp_traverse, (void *)frozen_field_traverse},
+    {Py_tp_dealloc, (void *)frozen_field_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec frozen_field_spec = {
+    .name = "kinform._native._structs.FrozenField",
+    .basicsize = sizeof(FrozenField),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = frozen_field_slots,
+};
+
+/* Create a class of the module. Returns NULL with an error. */
+static PyObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type != NULL && PyModule_AddType(module, (PyTypeObject *)type) < 0)
+        Py_CLEAR(type);
+    return type;
+}
+
 static int begin(PyObject *module)
 {
     struct State *state = PyModule_GetState(module);
@@ -933,14 +1065,11 @@ static int begin(PyObject *module)
         return -1;
     state->struct_meta = Py_NewRef((PyObject *)Py_TYPE(base));
     Py_DECREF(base);
-    state->reader_type = PyType_FromModuleAndSpec(module, &reader_spec, NULL);
-    if (state->reader_type == NULL ||
-        PyModule_AddType(module, (PyTypeObject *)state->reader_type) < 0)
+    if ((state->reader_type = add_type(module, &reader_spec)) == NULL ||
+        (state->view_field_type = add_type(module, &view_field_spec)) == NULL ||
+        (state->frozen_field_type = add_type(module, &frozen_field_spec)) == NULL)
         return -1;
-    state->view_field_type = PyType_FromModuleAndSpec(module, &view_field_spec, NULL);
-    if (state->view_field_type == NULL)
-        return -1;
-    return PyModule_AddType(module, (PyTypeObject *)state->view_field_type);
+    return 0;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -949,6 +1078,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->struct_meta);
     Py_VISIT(state->reader_type);
     Py_VISIT(state->view_field_type);
+    Py_VISIT(state->frozen_field_type);
     return 0;
 }
 
@@ -958,6 +1088,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->struct_meta);
     Py_CLEAR(state->reader_type);
     Py_CLEAR(state->view_field_type);
+    Py_CLEAR(state->frozen_field_type);
     return 0;
 }
 

@@ -64,6 +64,11 @@ class Lifecycle:
         return bool(self._stopped)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it has ended without a call of ``stop``: by an error, or a cancelled task."""
+        return bool(self._stopped) and not self._is_stopping
+
+    @property
     def stopped(self) -> Latch:
         """Set when the current run has ended, and its task and threads with it."""
         return self._stopped
@@ -182,6 +187,11 @@ class Runnable:
     def is_stopped(self) -> bool:
         """Whether it was started and has ended. It can be started again."""
         return self._lifecycle.is_stopped
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has ended without a call of ``stop``: by an error, or a cancelled task."""
+        return self._lifecycle.has_failed
 
     @property
     def stopped(self) -> Latch:

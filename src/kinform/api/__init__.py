@@ -15,7 +15,7 @@ from kinform.api._names import (
     split_namespace_key,
 )
 from kinform.api._options import ListOptions, ResourceVersionMatch
-from kinform.api._resource_versions import compare_resource_versions, is_comparable
+from kinform.api._resource_versions import compare_resource_versions, is_comparable, is_older
 from kinform.api._resources import ApiResource
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "ResourceVersionMatch",
     "compare_resource_versions",
     "is_comparable",
+    "is_older",
     "join_api_version",
     "namespace_key",
     "split_api_version",

@@ -136,6 +136,7 @@ def split_api_version(api_version: str) -> tuple[str, str]:
 
 
 def join_api_version(group: str, version: str) -> str:
+    """Return the ``apiVersion``: ``apps/v1``, or ``v1`` for the core group."""
     return f"{group}/{version}" if group else version
 
 

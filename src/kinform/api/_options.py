@@ -11,6 +11,7 @@ from kinform.api._label_selectors import LabelSelector
 from kinform.errors import SelectorError
 
 ResourceVersionMatch = Literal["", "Exact", "NotOlderThan"]
+"""How a list relates to its ``resource_version``; empty for the default of the server."""
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,3 +28,9 @@ def compare_resource_versions(left: str, right: str) -> int | None:
         return None
     ordered = (len(left), left) < (len(right), right)
     return -1 if ordered else 1
+
+
+def is_older(version: str, than: str) -> bool:
+    """Report whether a version is known to be older; false if they cannot be compared."""
+    order = compare_resource_versions(version, than)
+    return order is not None and order < 0

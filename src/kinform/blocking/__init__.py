@@ -6,6 +6,8 @@ async API; only operations that wait have a blocking version here.
 
 from __future__ import annotations
 
+from kinform.blocking._cache import Cache, CacheOptions
+from kinform.blocking._cached_client import CachedClient
 from kinform.blocking._client import Client, ClientOptions
 from kinform.blocking._factory import (
     BlockingFactory,
@@ -34,6 +36,9 @@ from kinform.blocking._watch import Watch
 
 __all__ = [
     "BlockingFactory",
+    "Cache",
+    "CacheOptions",
+    "CachedClient",
     "Client",
     "ClientOptions",
     "DeltaController",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
-from weakref import WeakValueDictionary
 
 from kinform.blocking._client import Client, inner_client
 from kinform.blocking._facade import BlockingFacade, blocking_method, direct_method, loop_method
 from kinform.blocking._owner import Owner
-from kinform.blocking._shared_informer import SharedIndexInformer
-from kinform.client import Fields, Labels
+from kinform.blocking._shared_informer import InformerFacades, SharedIndexInformer
+from kinform.client import Fields, Labels, ResourceLike
 from kinform.informers import DynamicSharedInformerFactory as AsyncDynamicFactory
 from kinform.informers import (
     FactoryOptions,
@@ -21,11 +19,9 @@ from kinform.informers import (
     InformerMap,
     KindOptions,
     Namespaces,
-    ResourceLike,
 )
 from kinform.informers import MetadataSharedInformerFactory as AsyncMetadataFactory
 from kinform.informers import ResourceInformer as AsyncResourceInformer
-from kinform.informers import SharedIndexInformer as AsyncInformer
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
 
 T = TypeVar("T", bound=Handle)
@@ -54,6 +50,10 @@ class ResourceInformer(Generic[T]):
         self.informer = informer
         self.lister = inner.lister
         self.release = inner.release
+
+    def close(self) -> None:
+        """End this lease, and wait for the informer if it stops."""
+        self.informer._owner.run_if_open(self._inner.close())
 
     @property
     def is_released(self) -> bool:
@@ -97,10 +97,7 @@ class BlockingFactory(BlockingFacade, Generic[T]):
         )
         super().__init__(inner, owner)
         self.client = client
-        # Returns the same facade for the same informer while it is referenced.
-        self._facades: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
-        self._facades = WeakValueDictionary()
-        self._lock = threading.RLock()
+        self._facades = InformerFacades(owner)
 
     @overload
     def for_resource(
@@ -143,12 +140,12 @@ class BlockingFactory(BlockingFacade, Generic[T]):
             fields=fields,
             options=options,
         )
-        return ResourceInformer(found, self._facade_of(found.informer))
+        return ResourceInformer(found, self._facades.of(found.informer))
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
         """All informers in use."""
-        return {key: self._facade_of(each) for key, each in self._inner.informers.items()}
+        return {key: self._facades.of(each) for key, each in self._inner.informers.items()}
 
     @property
     def informer_map(self) -> InformerMap:
@@ -158,6 +155,8 @@ class BlockingFactory(BlockingFacade, Generic[T]):
     start = loop_method(InformerFactory.start)
     remove = direct_method(InformerFactory.remove)
     wait_for_cache_sync = blocking_method(InformerFactory.wait_for_cache_sync)
+    # On the loop thread: if that is blocked or has ended, the informers are not alive either.
+    health = loop_method(InformerFactory.health)
 
     def shutdown(self) -> None:
         """Stop all informers, and return when all their tasks and threads have ended.
@@ -168,13 +167,6 @@ class BlockingFactory(BlockingFacade, Generic[T]):
             StateError: This thread runs an event loop, so it cannot wait. Nothing is stopped.
         """
         self._owner.close()
-
-    def _facade_of(self, informer: AsyncInformer[V]) -> SharedIndexInformer[V]:
-        with self._lock:
-            facade = self._facades.get(informer)
-            if facade is None:
-                facade = self._facades[informer] = SharedIndexInformer._over(informer, self._owner)
-            return facade
 
     def __enter__(self) -> Self:
         self.start()
@@ -195,12 +187,14 @@ class BlockingFactory(BlockingFacade, Generic[T]):
 class DynamicSharedInformerFactory(BlockingFactory[Unstructured]):
     """Informers for any resource, with ``Unstructured`` objects.
 
-    with blocking.Client.from_env() as client:
-        factory = blocking.DynamicSharedInformerFactory(client)
-        pods = factory.for_resource("v1/pods")
-        with factory:
-            factory.wait_for_cache_sync(timeout=30)
-            print(pods.lister.list())
+        with blocking.Client.from_env() as client:
+            factory = blocking.DynamicSharedInformerFactory(client)
+            pods = factory.for_resource("v1/pods")
+            with factory:
+                factory.wait_for_cache_sync(timeout=30)
+                print(pods.lister.list())
+
+    The options are those of ``kinform.DynamicSharedInformerFactory``.
     """
 
     def __init__(

@@ -55,16 +55,15 @@ class ReflectorKeywords(TypedDict, Generic[T], total=False):
 
 
 class Reflector(RunnableFacade, Generic[T]):
-    """Mirrors a source in a store: the blocking ``kinform.Reflector``. Runs once.
+    """Mirrors a source in a store: the blocking ``kinform.Reflector``.
 
-    with blocking.Reflector(source, store):
-        ...
+    ``with blocking.Reflector(source, store):`` starts and stops it. It runs once.
     """
 
     def __init__(
         self,
         source: ListWatch[T],
-        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T],
+        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T] | None = None,
         **keywords: Unpack[ReflectorKeywords[T]],
     ) -> None:
         (inner,) = inner_sources(source)

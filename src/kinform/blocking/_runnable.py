@@ -31,6 +31,7 @@ class RunnableFacade(BlockingFacade):
     was_started = ForwardedAttribute[bool]()
     is_running = ForwardedAttribute[bool]()
     is_stopped = ForwardedAttribute[bool]()
+    has_failed = ForwardedAttribute[bool]()
     stopped = ForwardedAttribute[Latch]()
     running_for = ForwardedAttribute[float]()
 
@@ -110,7 +111,7 @@ class BackgroundTask(Runnable):
 def owner_of(runnable: Runnable, sources: Sequence[ListWatch[Any]], *, instead: str) -> Owner:
     """Return the owner of ``runnable``, which uses the loop thread of its sources."""
     return Owner(
-        partial(_stop, runnable),
+        partial(stop_and_wait, runnable),
         name=f"the blocking {instead} {runnable.name}".rstrip(),
         instead=f"kinform.informers.{instead}",
         loop=sources[0]._owner.loop,
@@ -118,7 +119,8 @@ def owner_of(runnable: Runnable, sources: Sequence[ListWatch[Any]], *, instead: 
     )
 
 
-async def _stop(runnable: Runnable) -> None:
+async def stop_and_wait(runnable: Runnable) -> None:
+    """Stop an object, and return when it has stopped."""
     runnable.stop()
     if runnable.is_running:
         await runnable.stopped

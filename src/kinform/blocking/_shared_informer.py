@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Generic, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
+from weakref import WeakValueDictionary
 
 from kinform.blocking._facade import (
     BlockingIterator,
@@ -27,6 +29,7 @@ from kinform.informers import (
     QuarantinedObject,
     ReflectorOptions,
     Registration,
+    RunOn,
     Scope,
     Transform,
     WatchFailure,
@@ -91,7 +94,9 @@ class EventStream(BlockingIterator[InformerEvent[T]]):
 class SharedIndexInformerOptions(TypedDict, Generic[T], total=False):
     """The options of ``kinform.SharedIndexInformer``, documented there."""
 
+    scope: Scope | None
     name: str
+    metrics_name: str
     indexers: Indexers[T] | None
     resync_period: float
     transform: Transform[T] | None
@@ -110,8 +115,8 @@ class SharedIndexInformer(RunnableFacade, Generic[T]):
             print(pods.store.list())
 
     Except for ``start``, ``run`` and iterating over ``events``, everything behaves as in
-    ``kinform.SharedIndexInformer``. Each ``def`` handler has its own thread, ``async def`` handlers
-    run on the loop thread. A stopped informer can be started again.
+    ``kinform.SharedIndexInformer``. Each ``def`` handler has its own thread; ``async def`` handlers
+    and those with ``run_on="loop"`` run on the loop thread. It can be started again after a stop.
     """
 
     _inner: AsyncInformer[T]
@@ -123,16 +128,19 @@ class SharedIndexInformer(RunnableFacade, Generic[T]):
     ) -> None:
         sources = list(source) if isinstance(source, Sequence) else [source]
         inner = AsyncInformer(inner_sources(*sources), **options)
+        inner.default_run_on = "thread"
         super().__init__(inner, owner_of(inner, sources, instead="SharedIndexInformer"))
 
     @classmethod
     def _over(cls, inner: AsyncInformer[V], owner: Owner) -> SharedIndexInformer[V]:
         """Create the facade of an existing informer, which lives as long as its owner."""
+        inner.default_run_on = "thread"
         informer: SharedIndexInformer[V] = SharedIndexInformer.__new__(SharedIndexInformer)
         RunnableFacade.__init__(informer, inner, owner)
         return informer
 
     form = ForwardedAttribute[type[T]]()
+    default_run_on = ForwardedAttribute[RunOn]()
     indexer = ForwardedAttribute[Indexer[T]]()
     store = ForwardedAttribute[Indexer[T]]()
     has_synced = ForwardedAttribute[Latch]()
@@ -149,13 +157,21 @@ class SharedIndexInformer(RunnableFacade, Generic[T]):
         """Return the same informer with objects of another class."""
         return SharedIndexInformer._over(self._inner.view(form), self._owner)
 
+    def shares_store(self, other: SharedIndexInformer[Any]) -> bool:
+        """Whether this and ``other`` are views of one informer."""
+        return self._inner.shares_store(other._inner)
+
     events = wrapping_method(AsyncInformer[T].events, EventStream[T])
     add_event_handler = direct_method(AsyncInformer[T].add_event_handler)
     add_indexers = direct_method(AsyncInformer[T].add_indexers)
     wait_for_rv = direct_method(AsyncInformer[T].wait_for_rv)
+    has_reached = direct_method(AsyncInformer[T].has_reached)
+    wait_until = direct_method(AsyncInformer[T].wait_until)
     add_namespace = direct_method(AsyncInformer[T].add_namespace)
     remove_namespace = direct_method(AsyncInformer[T].remove_namespace)
     set_selectors = direct_method(AsyncInformer[T].set_selectors)
+    set_scope = direct_method(AsyncInformer[T].set_scope)
+    reset = direct_method(AsyncInformer[T].reset)
     set_transform = direct_method(AsyncInformer[T].set_transform)
     set_watch_error_handler = direct_method(AsyncInformer[T].set_watch_error_handler)
     sync_status = direct_method(AsyncInformer[T].sync_status)
@@ -164,3 +180,33 @@ class SharedIndexInformer(RunnableFacade, Generic[T]):
 
     def __repr__(self) -> str:
         return f"<blocking {self._inner!r}>"
+
+
+class InformerFacades:
+    """The blocking informers of a factory or cache: one for each informer. Thread-safe.
+
+    Args:
+        owner: Controls the lifetime of the informers.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        # The same facade for the same informer while it is referenced.
+        self._known: WeakValueDictionary[AsyncInformer[Any], SharedIndexInformer[Any]]
+        self._known = WeakValueDictionary()
+        self._lock = threading.RLock()
+
+    def of(self, inner: AsyncInformer[T]) -> SharedIndexInformer[T]:
+        """Return the blocking informer of an async one."""
+        with self._lock:
+            found = self._known.get(inner)
+            if found is None:
+                found = self._known[inner] = SharedIndexInformer._over(inner, self._owner)
+            return found
+
+    def adopt(self, informer: SharedIndexInformer[T]) -> AsyncInformer[T]:
+        """Use this informer from now on, with the lifetime of the others; return the async one."""
+        with self._lock:
+            informer._owner = self._owner
+            self._known[informer._inner] = informer
+            return informer._inner

@@ -59,6 +59,7 @@ class ListWatch(BlockingFacade, Generic[T]):
 
     form = ForwardedAttribute[type[T]]()
     name = ForwardedAttribute[str]()
+    metrics_name = ForwardedAttribute[str]()
     supports_streaming = ForwardedAttribute[bool]()
     resource = ForwardedAttribute[GVR | str | None]()
     namespace = ForwardedAttribute[str | None]()

@@ -10,12 +10,12 @@ from kinform.blocking._client import Client, inner_client
 from kinform.blocking._factory import BlockingFactory, ResourceInformer
 from kinform.blocking._shared_informer import SharedIndexInformer, SharedIndexInformerOptions
 from kinform.blocking._source import ListWatch
-from kinform.client import Fields, Labels
+from kinform.client import Fields, Labels, ResourceLike
 from kinform.informers import (
     FactoryOptions,
     KindOptions,
+    NamespaceNames,
     Namespaces,
-    ResourceLike,
     TweakListOptions,
 )
 from kinform.informers import ResourceInformer as AsyncResourceInformer
@@ -30,12 +30,14 @@ M = TypeVar("M", bound=TypedObject)
 class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
     """Informers for all kinds that have a model, built-in or custom.
 
-    with blocking.Client.from_env() as client:
-        factory = blocking.SharedInformerFactory(client)
-        nodes = factory.core.v1.nodes
-        with factory:
-            factory.wait_for_cache_sync(timeout=30)
-            print([node.metadata.name for node in nodes.lister.list()])
+        with blocking.Client.from_env() as client:
+            factory = blocking.SharedInformerFactory(client)
+            nodes = factory.core.v1.nodes
+            with factory:
+                factory.wait_for_cache_sync(timeout=30)
+                print([node.metadata.name for node in nodes.lister.list()])
+
+    The options are those of ``kinform.SharedInformerFactory``.
     """
 
     _inner: AsyncFactory
@@ -76,12 +78,9 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
                 receiver="informer_for",
                 expected="a function that returns a kinform.blocking.SharedIndexInformer",
             )
-            # From now on its lifetime is that of the factory.
-            built._owner = self._owner
-            self._facades[built._inner] = built
-            return built._inner
+            return self._facades.adopt(built)
 
-        return self._facade_of(self._inner.informer_for(model, build_inner))
+        return self._facades.of(self._inner.informer_for(model, build_inner))
 
     def object_or_metadata(
         self,
@@ -96,14 +95,14 @@ class SharedInformerFactory(BlockingFactory[TypedObject], Groups):
             resource, namespace=namespace, labels=labels, fields=fields
         )
         either = cast("AsyncResourceInformer[TypedObject]", found)  # the same facade for both
-        return ResourceInformer(either, self._facade_of(either.informer))
+        return ResourceInformer(either, self._facades.of(either.informer))
 
 
 def new_informer(
     model: type[M],
     client: Client,
     *,
-    namespace: Namespaces = None,
+    namespace: NamespaceNames = None,
     labels: Labels = "",
     fields: Fields = "",
     tweak_list_options: TweakListOptions | None = None,

@@ -6,21 +6,23 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_async(work: Coroutine[Any, Any, None]) -> None:
+def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine, and raise the exception of a task group's task without its group."""
     try:
-        asyncio.run(work)
+        return asyncio.run(work)
     except BaseExceptionGroup as problems:
         raise problems.exceptions[0] from problems
 
 
-async def until_stopped(timeout: float | None = None) -> None:
-    """Wait until the process is asked to stop, or until ``timeout`` seconds have passed."""
+async def until_stopped(timeout: float | None = None) -> bool:
+    """Wait until the process is asked to stop, and return True; False after ``timeout`` seconds."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     handled = []
@@ -31,9 +33,9 @@ async def until_stopped(timeout: float | None = None) -> None:
             handled.append(number)
     try:
         async with asyncio.timeout(timeout):
-            await stopped.wait()
+            return await stopped.wait()
     except TimeoutError:
-        pass
+        return False
     finally:
         for number in handled:
             loop.remove_signal_handler(number)

@@ -13,7 +13,8 @@ from kinform.client._arguments import (
 from kinform.client._client import Client
 from kinform.client._continue_guard import ContinueGuard
 from kinform.client._discovery import Discovery
-from kinform.client._forms import checked_form
+from kinform.client._forms import checked_form, form_of
+from kinform.client._forwarding_writer import ForwardingWriter
 from kinform.client._frames import EventType, Frame, FrameDecoder
 from kinform.client._keywords import (
     ApplyKeywords,
@@ -31,6 +32,9 @@ from kinform.client._metadata_verbs import MetadataVerbs
 from kinform.client._negotiation import WireFormat
 from kinform.client._object_writer import ObjectOrMapping
 from kinform.client._protocols import (
+    ClusterClient,
+    ClusterReader,
+    ClusterView,
     Reader,
     ViewReader,
     ViewWatcher,
@@ -39,8 +43,15 @@ from kinform.client._protocols import (
     watcher_view,
 )
 from kinform.client._reachability import Reachability
-from kinform.client._resolver import Resource, ResourceOrModel, place_of
-from kinform.client._suggestions import suggest_resource
+from kinform.client._resources import (
+    Place,
+    Resource,
+    ResourceLike,
+    ResourceOrModel,
+    gvr_of,
+    place_of,
+)
+from kinform.client._suggestions import suggest_kind, suggest_resource
 from kinform.client._verbs import Verbs
 from kinform.client._watch import BatchConsumer, Watch, WatchEvent
 from kinform.client._write_hooks import Write, WriteHook, WriteVerb
@@ -49,12 +60,16 @@ __all__ = [
     "ApplyKeywords",
     "BatchConsumer",
     "Client",
+    "ClusterClient",
+    "ClusterReader",
+    "ClusterView",
     "ContinueGuard",
     "DeleteCollectionKeywords",
     "DeleteKeywords",
     "Discovery",
     "EventType",
     "Fields",
+    "ForwardingWriter",
     "Frame",
     "FrameDecoder",
     "GetKeywords",
@@ -66,10 +81,12 @@ __all__ = [
     "PageKeywords",
     "PatchKeywords",
     "PatchType",
+    "Place",
     "Propagation",
     "Reachability",
     "Reader",
     "Resource",
+    "ResourceLike",
     "ResourceOrModel",
     "Undecodable",
     "Verbs",
@@ -88,7 +105,10 @@ __all__ = [
     "as_field_selector",
     "as_label_selector",
     "checked_form",
+    "form_of",
+    "gvr_of",
     "place_of",
+    "suggest_kind",
     "suggest_resource",
     "watcher_view",
 ]

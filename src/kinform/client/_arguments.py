@@ -10,9 +10,16 @@ from kinform.errors import ConfigError, SelectorError
 from kinform.objects import Codec, Handle, request_body
 
 Labels = LabelSelector | str | Mapping[str, str | Collection[str]]
+"""A label selector: parsed, as text, or as a dict of labels and their accepted values."""
+
 Fields = FieldSelector | str | Mapping[str, str]
+"""A field selector: parsed, as text, or as a dict."""
+
 PatchType = Literal["merge", "json", "strategic", "apply"]
+"""The format of a patch."""
+
 Propagation = Literal["Background", "Foreground", "Orphan"]
+"""What happens to the dependents of a deleted object: deleted later or first, or kept."""
 
 _PATCH_MEDIA_TYPES: Mapping[str, str] = {
     "merge": "application/merge-patch+json",

@@ -9,16 +9,20 @@ from typing import Required, TypedDict
 
 from kinform.api import ResourceVersionMatch
 from kinform.client._arguments import Fields, Labels, PatchType, Propagation
-from kinform.client._resolver import ResourceOrModel
+from kinform.client._resources import ResourceOrModel
 
 
 class GetKeywords(TypedDict, total=False):
+    """The options of ``get``."""
+
     namespace: str | None
     subresource: str
     resource_version: str
 
 
 class ListKeywords(TypedDict, total=False):
+    """The options of ``list``."""
+
     namespace: str | None
     labels: Labels
     fields: Fields
@@ -29,11 +33,15 @@ class ListKeywords(TypedDict, total=False):
 
 
 class PageKeywords(TypedDict, total=False):
+    """The options of ``page``."""
+
     namespace: str | None
     retry: bool
 
 
 class WatchKeywords(TypedDict, total=False):
+    """The options of ``watch``."""
+
     namespace: str | None
     labels: Labels
     fields: Fields
@@ -44,6 +52,8 @@ class WatchKeywords(TypedDict, total=False):
 
 
 class PatchKeywords(TypedDict, total=False):
+    """The options of ``patch``."""
+
     type: PatchType
     namespace: str | None
     subresource: str
@@ -54,6 +64,8 @@ class PatchKeywords(TypedDict, total=False):
 
 
 class DeleteKeywords(TypedDict, total=False):
+    """The options of ``delete``."""
+
     namespace: str | None
     grace_period: int | None
     propagation: Propagation | None
@@ -63,6 +75,8 @@ class DeleteKeywords(TypedDict, total=False):
 
 
 class DeleteCollectionKeywords(TypedDict, total=False):
+    """The options of ``delete_collection``."""
+
     namespace: str | None
     labels: Labels
     fields: Fields
@@ -81,9 +95,13 @@ class _Sent(TypedDict, total=False):
 
 
 class WriteKeywords(_Sent, total=False):
+    """The options of ``create`` and ``update``."""
+
     field_manager: str
 
 
 class ApplyKeywords(_Sent, total=False):
+    """The options of ``apply``."""
+
     field_manager: Required[str]
     force: bool

@@ -16,7 +16,7 @@ from kinform.client._keywords import (
     WatchKeywords,
 )
 from kinform.client._lists import ObjectList
-from kinform.client._resolver import ResourceOrModel, place_of
+from kinform.client._resources import ResourceOrModel, place_of
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch
 from kinform.objects import PartialObjectMetadata

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kinform.api import GVK, GVR, ApiResource
-from kinform.client._resolver import Resource
+from kinform.client._resources import Place
 from kinform.client._wire import PROTOBUF
 from kinform.errors import ConfigError
 from kinform.models import model_for
@@ -37,10 +37,10 @@ class Negotiation:
                 f"wire_format must be 'auto', 'json' or 'protobuf', not {wire_format!r}"
             )
         self._wire_format = wire_format
-        self._only_json: set[Resource] = set()
+        self._only_json: set[Place] = set()
 
     def accept(
-        self, form: type[Handle], resource: Resource | None, *, listing: bool, writing: bool
+        self, form: type[Handle], resource: Place | None, *, listing: bool, writing: bool
     ) -> str:
         """Return the Accept header for this form. Writes are sent and answered in JSON."""
         forms = [JSON_TYPE]
@@ -52,12 +52,12 @@ class Negotiation:
         # A server without metadata support sends the whole object, which is stripped here.
         return ",".join([*(f"{each}{suffix}" for each in forms), JSON_TYPE])
 
-    def learn(self, resource: Resource | None, content_type: str) -> None:
+    def learn(self, resource: Place | None, content_type: str) -> None:
         """Learn from the response to a request that accepted both formats."""
         if resource is not None and "json" in content_type:
             self._only_json.add(resource)
 
-    def _asks_for_protobuf(self, form: type[Handle], resource: Resource | None) -> bool:
+    def _asks_for_protobuf(self, form: type[Handle], resource: Place | None) -> bool:
         if self._wire_format == "json" or resource in self._only_json:
             return False
         if issubclass(form, PartialObjectMetadata):
@@ -71,7 +71,7 @@ class Negotiation:
         return codec_for(gvk) is not None
 
 
-def _kind_of(form: type[Handle], resource: Resource | None, *, any_form: bool) -> GVK | None:
+def _kind_of(form: type[Handle], resource: Place | None, *, any_form: bool) -> GVK | None:
     """Return the kind, if its model is known and protobuf is allowed for this form."""
     if issubclass(form, TypedObject):
         return form.class_gvk

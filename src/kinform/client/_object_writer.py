@@ -11,7 +11,8 @@ from kinform.client._forms import checked_form, form_of
 from kinform.client._json_wire import JSON_WIRE
 from kinform.client._object_decoding import confirms_success, read_answer
 from kinform.client._requester import Answer, Requester
-from kinform.client._resolver import Location, ResourceOrModel, place_of
+from kinform.client._resolver import Location
+from kinform.client._resources import ResourceOrModel, place_of
 from kinform.client._shared_parts import SharedParts
 from kinform.client._write_hooks import Write
 from kinform.errors import EncodeError, ForbiddenError

@@ -36,8 +36,11 @@ def resource_path(
 def _segment(name: object, what: str) -> str:
     value = _text(name, what)
     if not value or value in (".", "..") or "/" in value or "%" in value:
+        namespace, slash, rest = value.partition("/")
+        is_key = what.startswith("name of") and namespace and slash and rest
+        hint = f"; pass {rest!r} and namespace={namespace!r}" if is_key else ""
         raise InvalidNameError(
-            f"{value!r} cannot be the {what}: empty, '.', '..', '/' and '%' are not allowed"
+            f"{value!r} cannot be the {what}: empty, '.', '..', '/' and '%' are not allowed{hint}"
         )
     return quote(value, safe=":@!$&'()*+,;=~")
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, Unpack, overload
 from kinform._checks import expect_client
 from kinform.api import ListOptions
 from kinform.client._arguments import Fields, Labels
+from kinform.client._discovery import Discovery
 from kinform.client._forms import form_of
 from kinform.client._keywords import (
     ApplyKeywords,
@@ -26,8 +27,9 @@ from kinform.client._keywords import (
 from kinform.client._lists import ObjectList
 from kinform.client._object_writer import ObjectOrMapping
 from kinform.client._reachability import Reachability
-from kinform.client._resolver import Resource, ResourceOrModel
+from kinform.client._resources import Resource, ResourceOrModel
 from kinform.client._watch import Watch
+from kinform.client._write_hooks import WriteHook
 from kinform.objects import Handle, TypedObject, Unstructured
 
 M = TypeVar("M", bound=TypedObject)
@@ -307,6 +309,40 @@ class Watcher(Protocol):
         **more: Unpack[WatchKeywords],
     ) -> Watch[Any]:
         """Watch changes after a resource version."""
+        ...
+
+
+class ClusterView(ViewReader[T], ViewWatcher[T], Protocol[T]):
+    """Reads, lists and watches objects in one form."""
+
+
+class ClusterReader(Reader, Watcher, Protocol):
+    """Reads, lists and watches any object of a cluster: what a cache needs of a client."""
+
+    @property
+    def discovery(self) -> Discovery:
+        """The resources of the server."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The default namespace of verbs on a single object."""
+        ...
+
+    def view(self, form: type[H]) -> ClusterView[H]:
+        """Return the same verbs with all objects as ``form``."""
+        ...
+
+
+class ClusterClient(ClusterReader, Writer, Protocol):
+    """Reads and writes any object of a cluster, and reports its writes to hooks."""
+
+    def add_write_hook(self, hook: WriteHook) -> None:
+        """Call a hook before and after every write."""
+        ...
+
+    def remove_write_hook(self, hook: WriteHook) -> None:
+        """Stop calling a hook. Idempotent."""
         ...
 
 

@@ -9,7 +9,8 @@ import msgspec
 
 from kinform.api import ListOptions
 from kinform.client._negotiation import JSON_TYPE, Negotiation
-from kinform.client._resolver import Resolver, Resource
+from kinform.client._resolver import Resolver
+from kinform.client._resources import Place
 from kinform.client._retrying_sender import RetryingSender
 from kinform.client._wire import PROTOBUF, Wire, wire_for
 from kinform.errors import DecodeError, NotAcceptableError, NotFoundError
@@ -46,7 +47,7 @@ class Requester:
         path: str,
         query: Mapping[str, str],
         *,
-        resource: Resource | None = None,
+        resource: Place | None = None,
         body: bytes | None = None,
         media: str = JSON_TYPE,
         listing: bool = False,
@@ -77,7 +78,7 @@ class Requester:
     def _wire(
         self,
         headers: Mapping[str, str],
-        resource: Resource | None,
+        resource: Place | None,
         response: Response,
         body: bytes,
         what: str,
@@ -96,7 +97,7 @@ class Requester:
         return await self._sender.fetch(_asking_for_all(request), retry=retry)
 
     async def open_watch(
-        self, path: str, options: ListOptions, resource: Resource, *, retry: bool = True
+        self, path: str, options: ListOptions, resource: Place, *, retry: bool = True
     ) -> Response:
         """Open a stream of events; the caller closes it. Raises the same errors as ``ask``."""
         query = {"watch": "true", **options.to_query()}
@@ -122,7 +123,7 @@ class Requester:
                 raise
         return await self._sender.open(_asking_for_all(request), retry=retry)
 
-    def _accept(self, method: str, resource: Resource | None, listing: bool) -> str:
+    def _accept(self, method: str, resource: Place | None, listing: bool) -> str:
         return self._negotiation.accept(
             self._form, resource, listing=listing, writing=method != "GET"
         )

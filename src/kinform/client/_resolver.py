@@ -1,20 +1,15 @@
-"""Resolves resources, kinds and model classes to request paths."""
+"""Resolves resources and kinds to request paths."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from kinform.api import GVK, GVR, ApiResource
+from kinform.api import GVR, ApiResource
 from kinform.client._discovery import Discovery
 from kinform.client._paths import resource_path
+from kinform.client._resources import Place, resource_name
 from kinform.errors import InvalidNameError, KinformError, NoMatchError, NotFoundError
 from kinform.objects import Handle, TypedObject
-
-Resource = GVR | GVK | ApiResource
-"""The resource argument of a verb: a GVR, a GVK, or a resource from discovery."""
-
-ResourceOrModel = Resource | type[TypedObject]
-"""A resource as above, or a model class."""
 
 
 class Location(NamedTuple):
@@ -44,13 +39,12 @@ class Resolver:
         self._discovery = discovery
         self._namespace = namespace
 
-    async def resolve(self, resource: Resource) -> ApiResource:
+    async def resolve(self, resource: Place) -> ApiResource:
         """Return the resource as described by the server.
 
         Raises:
             NoMatchError: The resource does not exist.
         """
-        resource = place_of(resource)  # a no-op for typed verbs; other callers may pass a class
         if isinstance(resource, ApiResource):
             return resource
         if isinstance(resource, GVR):
@@ -58,7 +52,7 @@ class Resolver:
         return await self._discovery.for_kind(resource)
 
     async def resolve_object(
-        self, obj: Handle, resource: Resource | None, subresource: str
+        self, obj: Handle, resource: Place | None, subresource: str
     ) -> ApiResource:
         """Return the resource to send an object to; by default, the resource of its kind.
 
@@ -78,7 +72,7 @@ class Resolver:
                 raise
             raise _ambiguous_body(obj, subresource) from error
 
-    async def locate_collection(self, resource: Resource, namespace: str | None) -> Location:
+    async def locate_collection(self, resource: Place, namespace: str | None) -> Location:
         """Return the location of a collection, in one namespace or in all."""
         # A GVR needs no discovery: the server reports if it does not exist or has no namespaces.
         if isinstance(resource, GVR):
@@ -89,7 +83,7 @@ class Resolver:
         return Location(found.gvr, namespace or "")
 
     async def locate(
-        self, resource: Resource, name: str, namespace: str | None, subresource: str = ""
+        self, resource: Place, name: str, namespace: str | None, subresource: str = ""
     ) -> Location:
         """Return the location of an object or of one of its subresources."""
         given: object = name  # callers may be untyped
@@ -111,7 +105,7 @@ class Resolver:
         return ""
 
     async def explain_not_found(
-        self, resource: Resource | None, path: str, error: NotFoundError
+        self, resource: Place | None, path: str, error: NotFoundError
     ) -> None:
         """Explain a 404 that names no object, which means that the resource was not found.
 
@@ -131,33 +125,6 @@ class Resolver:
             return  # the original 404 is more useful than this error
         if not found.namespaced and not path.startswith(resource_path(found.gvr)):
             raise _not_in_namespaces(found) from error
-
-
-def place_of(resource: ResourceOrModel) -> Resource:
-    """Return the resource of a model class; resources are returned unchanged.
-
-    Raises:
-        InvalidNameError: The class has no resource, or this is neither a class nor a resource.
-    """
-    if isinstance(resource, Resource):
-        return resource
-    given: object = resource  # callers may be untyped
-    if not (isinstance(given, type) and issubclass(given, TypedObject)):
-        raise InvalidNameError(
-            f"{given!r} is not a resource; pass a GVR such as GVR.parse('apps/v1/deployments'), "
-            "a GVK, a class of kinform.models, or a resource from discovery"
-        )
-    if resource.resource is None:
-        raise InvalidNameError(
-            f"{resource.__name__} has no resource of its own; if a subresource takes or returns "
-            f"it, pass the resource that has the subresource, and form={resource.__name__}"
-        )
-    return resource.resource
-
-
-def resource_name(resource: Resource) -> str:
-    """Return the name of a resource for messages."""
-    return str(resource.gvr if isinstance(resource, ApiResource) else resource)
 
 
 def _ambiguous_body(obj: Handle, subresource: str) -> NoMatchError:

@@ -97,14 +97,17 @@ class RetryingSender:
                 response = await self._transport.send(request)
                 if response.status < 300 or response.status == 304:
                     return response
-                raise await _read_refusal(request, response)
+                what = f"{request.method} {request.path}"
+                if response.status == 401:
+                    what += f" with {self._transport.describe_credentials()}"
+                raise await _read_refusal(what, response)
         except TimeoutError as error:
             raise TransportError(
                 f"{request.method} {request.path}: no answer within {self._timeout:g} s"
             ) from error
 
 
-async def _read_refusal(request: Request, response: Response) -> ApiError:
+async def _read_refusal(what: str, response: Response) -> ApiError:
     cause: TransportError | None = None
     try:
         # Read to the end, so that the connection can be reused.
@@ -114,7 +117,6 @@ async def _read_refusal(request: Request, response: Response) -> ApiError:
         body, cause = b"", error
     finally:
         await response.close()
-    what = f"{request.method} {request.path}"
     refusal = error_from_response(what, response.status, response.headers, body)
     refusal.__cause__ = cause
     return refusal

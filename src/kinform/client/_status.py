@@ -112,7 +112,10 @@ def error_from_response(what: str, code: int, headers: Mapping[str, str], body: 
     except DecodeError:
         status = Status()
     if status.kind == "Status" or (status.message and status.code):
-        return error_from_status(status, code=code, retry_after=retry_after)
+        error = error_from_status(status, code=code, retry_after=retry_after)
+        if isinstance(error, UnauthorizedError):
+            error.request = what
+        return error
     text = _readable(headers.get("Content-Type", ""), body)
     message = f"{what}: {text}" if text else f"{what}: {_phrase(code)}, with an empty body"
     return _error_class(code, "", message, {})(message, code=code, retry_after=retry_after)

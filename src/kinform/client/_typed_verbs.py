@@ -20,7 +20,7 @@ from kinform.client._keywords import (
 )
 from kinform.client._lists import ObjectList
 from kinform.client._object_writer import ObjectOrMapping, ObjectWriter
-from kinform.client._resolver import Resource, ResourceOrModel, place_of
+from kinform.client._resources import Resource, ResourceOrModel, place_of
 from kinform.client._shared_parts import SharedParts
 from kinform.client._verbs import Verbs
 from kinform.client._watch import Watch

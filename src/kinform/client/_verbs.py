@@ -26,7 +26,7 @@ from kinform.client._lists import ObjectList, read_list
 from kinform.client._object_decoding import confirms_success, read_answer
 from kinform.client._reachability import Reachability
 from kinform.client._requester import Answer, Requester
-from kinform.client._resolver import Resource, resource_name
+from kinform.client._resources import Place, Resource, place_of, resource_name
 from kinform.client._shared_parts import SharedParts
 from kinform.client._watch import Watch
 from kinform.client._write_hooks import Write
@@ -93,9 +93,10 @@ class Verbs(Generic[T]):
         Raises:
             NotFoundError: The object does not exist.
         """
-        path = (await self._resolver.locate(resource, name, namespace, subresource)).path
+        place = place_of(resource)
+        path = (await self._resolver.locate(place, name, namespace, subresource)).path
         query = ListOptions(resource_version=resource_version).to_query()
-        answer = await self._requester.ask("GET", path, query, resource=resource)
+        answer = await self._requester.ask("GET", path, query, resource=place)
         return read_answer(answer, self._form, what=f"GET {path}")
 
     async def list(
@@ -119,6 +120,7 @@ class Verbs(Generic[T]):
         Raises:
             DecodeError: An object cannot be decoded. Use ``pages`` to read the others.
         """
+        place = place_of(resource)
         options = ListOptions(
             label_selector=as_label_selector(labels),
             field_selector=as_field_selector(fields),
@@ -128,14 +130,14 @@ class Verbs(Generic[T]):
             continue_token=continue_token,
         )
         if limit is not None or continue_token:
-            found = await self.page(resource, options, namespace=namespace)
+            found = await self.page(place, options, namespace=namespace)
         else:
-            found = await self._list_all(resource, options, namespace)
+            found = await self._list_all(place, options, namespace)
         if found.undecodable:
             first = found.undecodable[0].error
             bad = len(found.undecodable) + found.more_undecodable
             raise DecodeError(
-                f"list of {resource_name(resource)}: {bad} of {bad + len(found)} objects cannot "
+                f"list of {resource_name(place)}: {bad} of {bad + len(found)} objects cannot "
                 f"be decoded; the first is {first}; use pages() to read the others"
             ) from first
         return found
@@ -154,13 +156,14 @@ class Verbs(Generic[T]):
                 far with those of a new list.
             DecodeError: The pages would never end: the server repeats tokens or objects.
         """
+        place = place_of(resource)
         options = ListOptions() if options is None else options
         _require_options(options, "pages()")
         if not options.limit:
             options = _in_pages_of(self._state.page_size, options)
-        guard = ContinueGuard(f"list of {resource_name(resource)}")
+        guard = ContinueGuard(f"list of {resource_name(place)}")
         while True:
-            page = await self.page(resource, options, namespace=namespace)
+            page = await self.page(place, options, namespace=namespace)
             yield page
             if not page.continue_token:
                 return
@@ -183,9 +186,10 @@ class Verbs(Generic[T]):
         With ``retry=False``, refusals of an overloaded server are raised immediately.
         """
         _require_options(options, "page()")
-        path = (await self._resolver.locate_collection(resource, namespace)).path
+        place = place_of(resource)
+        path = (await self._resolver.locate_collection(place, namespace)).path
         answer = await self._requester.ask(
-            "GET", path, options.to_query(), resource=resource, listing=True, retry=retry
+            "GET", path, options.to_query(), resource=place, listing=True, retry=retry
         )
         return await read_list(
             answer.body,
@@ -217,6 +221,7 @@ class Verbs(Generic[T]):
         Raises:
             ConfigError: Both ``options`` and one of the keywords it replaces were given.
         """
+        place = place_of(resource)
         given = ListOptions(
             label_selector=as_label_selector(labels),
             field_selector=as_field_selector(fields),
@@ -229,17 +234,17 @@ class Verbs(Generic[T]):
         _require_options(options, "watch()")
         if options is not given and given.to_query():
             raise ConfigError(
-                f"watch of {resource_name(resource)}: pass {', '.join(given.to_query())} in "
+                f"watch of {resource_name(place)}: pass {', '.join(given.to_query())} in "
                 "options, not beside it"
             )
 
         async def open_stream() -> Response:
-            path = (await self._resolver.locate_collection(resource, namespace)).path
-            return await self._requester.open_watch(path, options, resource, retry=retry)
+            path = (await self._resolver.locate_collection(place, namespace)).path
+            return await self._requester.open_watch(path, options, place, retry=retry)
 
         return Watch(
             open_stream,
-            what=f"watch of {resource_name(resource)}",
+            what=f"watch of {resource_name(place)}",
             form=self._form,
             only_metadata=self._only_metadata,
             max_line=self._state.sender.max_body_size,
@@ -264,7 +269,8 @@ class Verbs(Generic[T]):
         """Patch an object with a dict to merge or a list of JSON patch operations."""
         media = patch_media_type(type)
         body = encode_patch(patch, self._codec)
-        location = await self._resolver.locate(resource, name, namespace, subresource)
+        place = place_of(resource)
+        location = await self._resolver.locate(place, name, namespace, subresource)
         path = location.path
         query = write_query(
             field_manager=field_manager,
@@ -285,7 +291,7 @@ class Verbs(Generic[T]):
 
         async def send() -> Answer:
             return await self._requester.ask(
-                "PATCH", path, query, resource=resource, body=body, media=media
+                "PATCH", path, query, resource=place, body=body, media=media
             )
 
         def read(answer: Answer) -> T:
@@ -309,7 +315,8 @@ class Verbs(Generic[T]):
 
         ``uid`` and ``resource_version`` are preconditions: an object that differs is not deleted.
         """
-        location = await self._resolver.locate(resource, name, namespace)
+        place = place_of(resource)
+        location = await self._resolver.locate(place, name, namespace)
         path = location.path
         body = encode_delete_options(
             self._codec,
@@ -328,7 +335,7 @@ class Verbs(Generic[T]):
         )
 
         async def send() -> Answer:
-            return await self._requester.ask("DELETE", path, {}, resource=resource, body=body)
+            return await self._requester.ask("DELETE", path, {}, resource=place, body=body)
 
         def read(answer: Answer) -> T | None:
             if confirms_success(answer):
@@ -354,7 +361,8 @@ class Verbs(Generic[T]):
             MethodNotAllowedError: No namespace was given for a namespaced resource. Servers delete
                 collections in one namespace at a time.
         """
-        location = await self._resolver.locate_collection(resource, namespace)
+        place = place_of(resource)
+        location = await self._resolver.locate_collection(place, namespace)
         path = location.path
         label_selector, field_selector = as_label_selector(labels), as_field_selector(fields)
         query = ListOptions(label_selector=label_selector, field_selector=field_selector).to_query()
@@ -373,7 +381,7 @@ class Verbs(Generic[T]):
         async def send() -> Answer:
             try:
                 return await self._requester.ask(
-                    "DELETE", path, query, resource=resource, body=body, listing=True
+                    "DELETE", path, query, resource=place, body=body, listing=True
                 )
             except MethodNotAllowedError as error:
                 if not namespace:
@@ -387,12 +395,12 @@ class Verbs(Generic[T]):
     # -- private -----------------------------------------------------------------------------
 
     async def _list_all(
-        self, resource: Resource, options: ListOptions, namespace: str | None
+        self, place: Place, options: ListOptions, namespace: str | None
     ) -> ObjectList[T]:
-        pages = await self._consistent_pages(resource, options, namespace)
+        pages = await self._consistent_pages(place, options, namespace)
         if pages is None:
             # The version expired. A single request is always consistent.
-            return await self.page(resource, options, namespace=namespace)
+            return await self.page(place, options, namespace=namespace)
         return ObjectList(
             self._form,
             [record for page in pages for record in page.records],
@@ -402,12 +410,12 @@ class Verbs(Generic[T]):
         )
 
     async def _consistent_pages(
-        self, resource: Resource, options: ListOptions, namespace: str | None
+        self, place: Place, options: ListOptions, namespace: str | None
     ) -> Sequence[ObjectList[T]] | None:
         """Return all pages of one version; ``None`` if the version expired or changed."""
         found = []
         try:
-            async with aclosing(self.pages(resource, options, namespace=namespace)) as pages:
+            async with aclosing(self.pages(place, options, namespace=namespace)) as pages:
                 async for page in pages:
                     found.append(page)
                     if page.resource_version != found[0].resource_version:

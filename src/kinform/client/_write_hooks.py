@@ -22,6 +22,7 @@ logger = logging.getLogger("kinform.client")
 R = TypeVar("R")
 
 WriteVerb = Literal["create", "update", "patch", "apply", "delete", "delete_collection"]
+"""The verb of a write."""
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True, eq=False):

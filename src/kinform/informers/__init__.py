@@ -11,14 +11,16 @@ from kinform.informers._factory import (
     InformerFactory,
     MetadataSharedInformerFactory,
 )
-from kinform.informers._informer_key import InformerKey, InformerOptions, Namespaces, ResourceLike
+from kinform.informers._health import Health, health_of
+from kinform.informers._informer_key import InformerKey, InformerOptions
 from kinform.informers._informer_map import InformerMap
 from kinform.informers._informer_status import InformerStatus, SyncStatus
 from kinform.informers._kind_options import KindOptions
 from kinform.informers._lease import ResourceInformer
 from kinform.informers._lister import Lister, NamespaceLister
+from kinform.informers._namespace_options import NamespaceNames, NamespaceOptions, Namespaces
 from kinform.informers._read_guard import UnsyncedReads
-from kinform.informers._scope import Scope, Selectors
+from kinform.informers._scope import ALL_NAMESPACES, Scope, Selectors
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
 from kinform.informers._transforms import (
@@ -37,6 +39,7 @@ from kinform.informers.dispatch import (
     InformerEvent,
     Registration,
     ResourceEventHandler,
+    RunOn,
 )
 from kinform.informers.queue import Delta, DeltaFIFO, Deltas, DeltasKind, DeltaType
 from kinform.informers.reflector import (
@@ -84,6 +87,7 @@ from kinform.informers.store import (
 from kinform.informers.typed import SharedInformerFactory, new_informer
 
 __all__ = [
+    "ALL_NAMESPACES",
     "NAMESPACE_INDEX",
     "Admission",
     "AnyHandler",
@@ -106,6 +110,7 @@ __all__ = [
     "ForResourceOptions",
     "HandlerFailure",
     "HandlerStats",
+    "Health",
     "IndexFunc",
     "Indexer",
     "Indexers",
@@ -123,6 +128,8 @@ __all__ = [
     "MetadataSharedInformerFactory",
     "MutationCache",
     "NamespaceLister",
+    "NamespaceNames",
+    "NamespaceOptions",
     "Namespaces",
     "PastError",
     "Phase",
@@ -137,7 +144,7 @@ __all__ = [
     "Registration",
     "ResourceEventHandler",
     "ResourceInformer",
-    "ResourceLike",
+    "RunOn",
     "Scope",
     "Selectors",
     "ServerCapabilities",
@@ -161,6 +168,7 @@ __all__ = [
     "deletion_handling_key",
     "deletion_handling_object_name",
     "field_index",
+    "health_of",
     "index_func_to_key_func",
     "label_index",
     "namespace_index",

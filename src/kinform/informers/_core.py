@@ -13,16 +13,21 @@ from typing import Any
 
 from kinform._checks import check_plain
 from kinform._runtime import Latch, Lifecycle
-from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError
+from kinform.api import is_older
+from kinform.errors import AlreadyStartedError, AlreadyStoppedError, CacheError, StateError
 from kinform.informers._changes import Change, ChangeSource
 from kinform.informers._delta_applier import DeltaApplier, removal_changes, replay_changes
 from kinform.informers._delta_controller import DeltaController, DeltaControllerConfig
 from kinform.informers._informer_status import InformerStatus, SyncStatus, worst
 from kinform.informers._live_scope import LiveScope
+from kinform.informers._metrics_names import register
+from kinform.informers._overlap import OverlapMerger
 from kinform.informers._resync_scheduler import ResyncScheduler
+from kinform.informers._scope import Scope, overlap
 from kinform.informers._source_state import SourceState
+from kinform.informers._source_versions import SourceVersions, oldest
 from kinform.informers._store_metrics import StoreMetrics
-from kinform.informers._version_waiters import VersionWaiters, oldest
+from kinform.informers._store_waiters import StoreWaiters
 from kinform.informers.dispatch import Dispatcher, HandlerFailure
 from kinform.informers.queue import DeltaFIFO, Deltas, DeltasKind
 from kinform.informers.reflector import (
@@ -34,7 +39,7 @@ from kinform.informers.reflector import (
 )
 from kinform.informers.sources import Source
 from kinform.informers.store import NAMESPACE_INDEX, HandleAdapter, Indexer, namespace_index
-from kinform.metrics import NO_METRICS, Metrics
+from kinform.metrics import NO_METRICS, Metrics, guarded
 
 logger = logging.getLogger("kinform.informer")
 
@@ -47,7 +52,9 @@ class InformerCore:
 
     Args:
         sources: What to list and watch: one source, or one for each namespace.
-        name: The name used in logs, errors and metrics.
+        scope: The namespaces and selectors to cover, by sources like the given one.
+        name: The name used in logs and errors.
+        metrics_name: The name used in metrics; another informer's gets a number.
         transform: Called once for each version of an object; receives the class of the sources.
         on_watch_error, on_handler_error, options, metrics: See ``SharedIndexInformer``.
 
@@ -59,7 +66,7 @@ class InformerCore:
         lifecycle: Starts and stops it.
         lock: Held while the store changes and the mailboxes are filled, so that a handler
             registered concurrently receives each change exactly once: in the replay or after it.
-        has_synced: Set once the store holds the first complete list; never reset.
+        has_synced: Set once the store holds the first complete list; ``reset`` replaces it.
         scope: The namespaces and selectors it covers, which may change while it runs.
         has_warned_of_reads: Whether a read before the first sync was logged.
     """
@@ -68,7 +75,9 @@ class InformerCore:
         self,
         sources: Sequence[Source[Any]],
         *,
+        scope: Scope | None = None,
         name: str,
+        metrics_name: str,
         resync_period: float = 0.0,
         transform: Transform[Any] | None = None,
         on_watch_error: Callable[[WatchFailure], object] | None = None,
@@ -77,6 +86,11 @@ class InformerCore:
         metrics: Metrics = NO_METRICS,
     ) -> None:
         self.name = name
+        self.metrics_name = metrics_name
+        self.metrics = metrics
+        self.lifecycle = Lifecycle(name, self._run, prepare=self._prepare, conclude=self._conclude)
+        register(self)
+        metrics = guarded(metrics, self.metrics_name)
         self.resync_period = resync_period
         self.form = sources[0].form
         adapter = HandleAdapter(self.form)
@@ -88,13 +102,13 @@ class InformerCore:
             on_error=on_handler_error,
             metrics=metrics,
         )
-        self.lifecycle = Lifecycle(name, self._run, prepare=self._prepare, conclude=self._conclude)
         self.lock = threading.RLock()
         self.has_synced = Latch(f"{name} has synced")
         self.quarantine = Quarantine()
         self.scope = LiveScope(
             name,
             sources,
+            scope,
             self.indexer,
             launch=self._launch,
             remove_objects=self._remove_objects,
@@ -103,11 +117,14 @@ class InformerCore:
         self._transform = transform
         self._on_watch_error = on_watch_error
         self._options = options or ReflectorOptions()
-        self._metrics = metrics
         self._fault: CacheError | None = None
         self.has_warned_of_reads = False
         self._group: asyncio.TaskGroup | None = None
-        self._waiters = VersionWaiters(name, lambda: self.scope.sources)
+        self._waiters = StoreWaiters(name)
+        self._versions = SourceVersions(
+            name, lambda: self.scope.sources, lambda: self.scope.requested
+        )
+        self._merger = OverlapMerger(self.indexer.table, lambda: self.scope.sources)
         self._applier = DeltaApplier(self.indexer.table, adapter)
         self._resync_scheduler = ResyncScheduler(self.dispatcher, self.indexer.table, self.lock)
         self._store_metrics = StoreMetrics(name, self.indexer.table, metrics)
@@ -142,6 +159,22 @@ class InformerCore:
         check_plain("on_watch_error", handler)
         self._on_watch_error = handler
 
+    def reset(self) -> None:
+        """Forget all objects and versions, as before the first start.
+
+        Raises:
+            StateError: The informer is running, or has handlers, which would miss deletions.
+        """
+        with self.lock:
+            if self.lifecycle.is_running or self.dispatcher.registrations:
+                raise StateError(
+                    f"informer {self.name} is running or has handlers; stop it and remove them"
+                )
+            self.indexer.table.swap(self.indexer.list_keys(), {})
+            self.quarantine.retain(())
+            self.scope.reset()
+            self.has_synced = Latch(self.has_synced.name)
+
     # -- state, from any thread --------------------------------------------------------------
 
     @property
@@ -150,8 +183,15 @@ class InformerCore:
         return oldest([each.resource_version for each in self.scope.sources])
 
     def wait_for_rv(self, resource_version: str, namespace: str | None) -> Latch:
+        condition = self._versions.condition(resource_version, namespace)
+        return self.wait_until(condition, f"reached version {resource_version}")
+
+    def has_reached(self, resource_version: str, namespace: str | None) -> bool:
+        return self._versions.condition(resource_version, namespace)()
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> Latch:
         with self.lock:
-            return self._waiters.latch(resource_version, namespace)
+            return self._waiters.latch(condition, what)
 
     def sync_status(self) -> SyncStatus:
         source = worst([each.status() for each in self.scope.sources])
@@ -165,7 +205,7 @@ class InformerCore:
         )
 
     def status(self) -> InformerStatus:
-        sources = {each.name: each.status() for each in self.scope.sources}
+        sources = {self._label(each): each.status() for each in self.scope.sources}
         return InformerStatus(
             name=self.name,
             sync=self.sync_status(),
@@ -180,6 +220,12 @@ class InformerCore:
             sources=sources,
             handlers={each.name: each.stats for each in self.dispatcher.registrations},
         )
+
+    def _label(self, source: SourceState) -> str:
+        """Return the namespace of a source, with its selectors if there are several."""
+        names = [each.name for each in self.scope.sources]
+        is_only = names.count(source.name) < 2
+        return source.name if is_only else f"{source.name} where {source.selectors}".strip()
 
     @property
     def is_filled(self) -> bool:
@@ -250,8 +296,12 @@ class InformerCore:
         source.task = self._group.create_task(controller.run(), name=f"source {source.source.name}")
 
     def _make_controller(self, source: SourceState) -> DeltaController[Any]:
-        # One name in logs and metrics; with several sources, each is reported separately.
-        name = self.name if len(self.scope.sources) == 1 else source.source.name
+        # With several sources, each is reported separately.
+        name, metrics_name = self.name, self.metrics_name
+        if len(self.scope.sources) > 1:
+            name, metrics_name = source.source.name, f"{metrics_name}[{source.name}]"
+        if source.keys is not None:
+            name = f"{name} where {source.selectors}"
         return DeltaController(
             DeltaControllerConfig(
                 source=source.source,
@@ -266,10 +316,10 @@ class InformerCore:
                     keeps_records=True,
                 ),
                 # After a restart, handlers must not receive an older state than before.
-                resource_version=source.resource_version,
+                resource_version=source.list_version,
                 on_watch_error=self._on_watch_error,
                 options=self._options,
-                metrics=self._metrics,
+                metrics=guarded(self.metrics, metrics_name),
             )
         )
 
@@ -282,25 +332,36 @@ class InformerCore:
             is_list = deltas.kind is DeltasKind.REPLACE
             if source.is_retired or (is_list and not self._is_list_due(source, deltas)):
                 return None
+            known = source.resource_version
+            # The reflector passes an older list on only if the server's versions went back.
+            went_back = is_list and is_older(deltas.resource_version, known)
+            if source.keys is not None:
+                deltas = self._merger.merge(source, deltas)
             changes = self._applier.apply(
                 deltas,
                 list_source=self._list_source(source) if is_list else ChangeSource.RELIST,
                 unchanged=is_list and self.dispatcher.accepts_unchanged,
                 selects=None if source.synced else source.selects,
+                went_back=went_back,
             )
             if is_list:
                 source.synced = True  # before delivery: a handler may read the store at once
-            is_full = self.dispatcher.deliver(changes) if changes else False
+            is_full = self.dispatcher.deliver(changes, all_updates=went_back) if changes else False
             # The version of this source; the store's version may come from another source.
-            source.resource_version = self._applier.resource_version or source.resource_version
+            version = self._applier.resource_version
+            if source.keys is not None:
+                version = deltas.resource_version  # the last delta may have been skipped
+            source.resource_version = version or source.resource_version
             if is_list:
                 self.scope.settle()
                 self._check_synced()
+            if went_back:
+                self._versions.went_back(known, source.resource_version)
             if self._waiters.waiting:
                 self._waiters.check()
             if self._store_metrics.is_enabled:
                 self._report(changes, is_list=is_list, seconds=time.monotonic() - started)
-        if changes:
+        if changes or is_list:
             self.dispatcher.run_inline_handlers()
         return self.dispatcher.wait_for_capacity() if is_full else None
 
@@ -335,8 +396,9 @@ class InformerCore:
     def _remove_objects(self, source: SourceState) -> None:
         """Remove the objects of a source that leaves the informer, and deliver the deletions."""
         with self.lock:
-            changes = removal_changes(self.indexer.table, source.known.list_keys())
-            self.quarantine.retain((), namespace=source.source.namespace)
+            changes = removal_changes(self.indexer.table, self._merger.release(source))
+            if not any(overlap(each.name, source.name) for each in self.scope.sources):
+                self.quarantine.retain((), namespace=source.source.namespace)
             if changes:
                 self.dispatcher.deliver(changes)
             if self._store_metrics.is_enabled:

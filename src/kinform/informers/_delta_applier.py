@@ -41,6 +41,7 @@ class DeltaApplier(Generic[T]):
         list_source: ChangeSource,
         unchanged: bool,
         selects: Callable[[Entry], bool] | None = None,
+        went_back: bool = False,
     ) -> list[Change]:
         """Apply one item of the queue and return the changes, in order of delivery.
 
@@ -50,10 +51,12 @@ class DeltaApplier(Generic[T]):
             selects: Whether an object fits the selectors of the list, if this is the first list of
                 its source: what is missing was in the list of a source with other selectors.
             unchanged: Whether to include objects that a list found unchanged.
+            went_back: Whether the server's versions went back: then the same version may be
+                another state.
         """
         self.resource_version = deltas.resource_version
         if deltas.kind is DeltasKind.REPLACE:
-            return self._replace(deltas, list_source, unchanged, selects)
+            return self._replace(deltas, list_source, unchanged, selects, went_back)
         if deltas.kind in (DeltasKind.BOOKMARK, DeltasKind.RESUME):
             self._table.bookmark(deltas.resource_version)
             return []
@@ -104,6 +107,7 @@ class DeltaApplier(Generic[T]):
         source: ChangeSource,
         unchanged: bool,
         selects: Callable[[Entry], bool] | None,
+        went_back: bool,
     ) -> list[Change]:
         now = time.monotonic()
         changes: list[Change] = []
@@ -119,7 +123,7 @@ class DeltaApplier(Generic[T]):
                 changes.append(Change(ChangeType.DELETED, key, cause, old, None, now))
                 continue
             entry = put[key] = self._to_entry(delta.object)
-            if old is None or unchanged or not self._is_same(old, entry):
+            if old is None or unchanged or not self._is_same(old, entry, went_back):
                 self._append_put(changes.append, key, old, entry, source, now)
         self._table.swap(removed, put, deltas.resource_version)
         return changes
@@ -148,14 +152,14 @@ class DeltaApplier(Generic[T]):
         before, after = self._uid(old), self._uid(new)
         return before != after and bool(before) and bool(after)
 
-    def _is_same(self, old: Entry, new: Entry) -> bool:
+    def _is_same(self, old: Entry, new: Entry, went_back: bool) -> bool:
         if old is new:
             return True
         version = self._version(old)
         if version != self._version(new) or self._is_other_object(old, new):
             return False
-        # Objects without versions are equal if their bytes are.
-        if version:
+        # Without versions that can be trusted, objects are equal if their bytes are.
+        if version and not went_back:
             return True
         return bool(old.payload == new.payload if self._keeps_records else old == new)
 

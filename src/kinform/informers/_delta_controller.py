@@ -73,7 +73,7 @@ class DeltaController(Generic[T]):
         self.reflector = Reflector(
             config.source,
             self._processor,
-            name=self.name,
+            name=config.name,
             admission=config.admission,
             resource_version=config.resource_version,
             resume_from=config.resume_from,

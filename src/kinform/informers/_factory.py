@@ -7,26 +7,25 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from kinform._checks import expect, expect_client
 from kinform._runtime import Latch
-from kinform.api import GVR
-from kinform.client import Fields, Labels, Watcher, as_field_selector, as_label_selector
+from kinform.api import GVR, ApiResource
+from kinform.client import Fields, Labels, ResourceLike, Watcher, gvr_of, place_of
 from kinform.errors import AlreadyStoppedError, CacheSyncError, ConfigError, NoMatchError
-from kinform.informers._informer_key import (
-    InformerKey,
-    InformerOptions,
-    Namespaces,
-    ResourceLike,
-    as_gvr,
-    as_namespaces,
-)
+from kinform.informers._coverage import coverage_of
+from kinform.informers._health import Health, health_of
+from kinform.informers._informer_key import InformerKey, InformerOptions
 from kinform.informers._informer_map import InformerMap
 from kinform.informers._kind_options import KindOptions, chosen
 from kinform.informers._lease import ResourceInformer
+from kinform.informers._metrics_names import metrics_name_of_scope
+from kinform.informers._namespace_options import Namespaces
 from kinform.informers._read_guard import UnsyncedReads, check_unsynced_reads
-from kinform.informers._scope import Selectors, scope_of
+from kinform.informers._resync_scheduler import check_resync_jitter, jittered
+from kinform.informers._scope import ALL_NAMESPACES
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers._sync_result import SyncResult
 from kinform.informers.dispatch import HandlerFailure
@@ -54,6 +53,7 @@ class FactoryOptions(TypedDict, Generic[T], total=False):
     name: str
     informer_map: InformerMap | None
     unsynced_reads: UnsyncedReads
+    resync_jitter: float
 
 
 class InformerFactory(ABC, Generic[T]):
@@ -63,7 +63,8 @@ class InformerFactory(ABC, Generic[T]):
         client: The client of the cluster to read from, or anything else that is a ``Watcher``.
         default_resync: Default number of seconds between resyncs of a handler; 0 disables
             them.
-        namespace: The namespaces of informers for which ``for_resource`` gives none.
+        namespace: The default namespaces of all namespaced kinds: one, several, or a dict of
+            namespaces and ``NamespaceOptions``.
         tweak_list_options: Called with the options of every list and watch; returns the
             options to use.
         transform: Called once for each version of an object, before it is stored.
@@ -79,6 +80,8 @@ class InformerFactory(ABC, Generic[T]):
         unsynced_reads: What listers do if they are read before their informer has synced: log a
             warning once per informer (``warn``), raise ``CacheSyncError`` (``raise``), or nothing
             (``allow``).
+        resync_jitter: The default resync period of each informer is drawn once from the period
+            ± this fraction, so that the informers of many programs do not resync together.
 
     Raises:
         ConfigError: ``client`` is not a client, or an option is invalid.
@@ -100,6 +103,7 @@ class InformerFactory(ABC, Generic[T]):
         name: str = "",
         informer_map: InformerMap | None = None,
         unsynced_reads: UnsyncedReads = "warn",
+        resync_jitter: float = 0.0,
     ) -> None:
         expect_client(client, Watcher, receiver=type(self).__name__)
         if options is not None:
@@ -120,7 +124,6 @@ class InformerFactory(ABC, Generic[T]):
             page_size=self._options.page_size,
             streaming=self._options.streaming,
         )
-        as_namespaces(namespace)  # rejects invalid names early
         self._by_kind = _by_resource(by_kind)
         self._on_watch_error = on_watch_error
         self._on_handler_error = on_handler_error
@@ -128,6 +131,7 @@ class InformerFactory(ABC, Generic[T]):
         self._owns_map = informer_map is None
         self._map = InformerMap(self.name) if informer_map is None else informer_map
         self._unsynced_reads = check_unsynced_reads(unsynced_reads)
+        self._resync_jitter = check_resync_jitter(resync_jitter)
         self._is_shut_down = False
 
     @abstractmethod
@@ -182,7 +186,8 @@ class InformerFactory(ABC, Generic[T]):
                 class.
             form: The class of the returned objects, instead of the factory's default. All classes
                 of whole objects share one list and watch and one store.
-            namespace: One or several namespaces; defaults to those of the factory.
+            namespace: One or several namespaces, or a dict as in ``KindOptions``; defaults to those
+                of the factory. ``""`` covers all namespaces.
             labels: Only objects that match this label selector.
             fields: Only objects that match this field selector.
             options: Options of this request, overriding those of the factory.
@@ -212,28 +217,28 @@ class InformerFactory(ABC, Generic[T]):
         *,
         only_metadata: bool = False,
     ) -> InformerKey:
-        gvr = as_gvr(resource)
-        kind = self._defaults
-        for more in (self._by_kind.get(gvr), options):
-            if more is not None:
-                expect(more, KindOptions, receiver="options=", expected="kinform.KindOptions")
-                kind = more.over(kind)
-        namespaces = as_namespaces(kind.namespace if namespace is None else namespace)
-        if namespaces and not self._is_namespaced(resource):
-            if namespace is not None:
-                raise NoMatchError(f"{gvr} is cluster-scoped; omit the namespace")
-            namespaces = ()  # the factory's default applies to namespaced resources only
-        selectors = Selectors(
-            str(as_label_selector(kind.labels if labels == "" else labels)),
-            str(as_field_selector(kind.fields if fields == "" else fields)),
+        gvr = gvr_of(resource)
+        given: KindOptions[Any] = KindOptions(
+            namespace=namespace,
+            labels=UNSET if labels == "" else labels,
+            fields=UNSET if fields == "" else fields,
         )
+        for base in (options, self._by_kind.get(gvr)):
+            if base is not None:
+                expect(base, KindOptions, receiver="options=", expected="kinform.KindOptions")
+                given = given.over(base)
+        kind = given.over(self._defaults)
+        is_namespaced = self._is_namespaced(resource)
+        if not is_namespaced and given.has_namespaces and given.namespace != ALL_NAMESPACES:
+            raise NoMatchError(f"{gvr} is cluster-scoped; omit the namespace")
+        coverage = coverage_of(given, self._defaults, is_namespaced=is_namespaced)
         return InformerKey(
             gvr,
-            scope_of(namespaces, selectors),
+            coverage.scope,
             only_metadata or self._is_metadata_only,
             InformerOptions(
-                transform=chosen(kind.transform),
-                transform_form=self._stored_form(gvr) if kind.transform else None,
+                transform=coverage.transform,
+                transform_form=self._stored_form(gvr) if coverage.transform else None,
                 tweak_list_options=chosen(kind.tweak_list_options),
                 resync_period=chosen(kind.resync_period),
                 page_size=chosen(kind.page_size),
@@ -245,8 +250,8 @@ class InformerFactory(ABC, Generic[T]):
 
     def _is_namespaced(self, resource: ResourceLike) -> bool:
         """Return false only for resources that are known to be cluster-scoped."""
-        known = resource.resource if isinstance(resource, type) else None
-        return known is None or known.namespaced
+        place = place_of(resource)
+        return not isinstance(place, ApiResource) or place.namespaced
 
     def _stored_form(self, resource: GVR) -> type[Handle]:
         """Return the class the transform receives, independent of the first request's form."""
@@ -263,21 +268,15 @@ class InformerFactory(ABC, Generic[T]):
     def _make_informer(self, key: InformerKey, form: type[H]) -> SharedIndexInformer[H]:
         view = self.client.view(form)
         options = key.options
-        sources: list[ListWatch[H]] = [
-            ListWatch.for_resource(
-                view,
-                key.resource,
-                namespace=namespace or None,
-                labels=selectors.labels,
-                fields=selectors.fields,
-                tweak_list_options=options.tweak_list_options,
-            )
-            for namespace, selectors in key.scope.parts
-        ]
+        source: ListWatch[H] = ListWatch.for_resource(
+            view, key.resource, tweak_list_options=options.tweak_list_options
+        )
         return SharedIndexInformer(
-            sources,
+            source,
+            scope=key.scope,
             name=self._map.free_name(key),
-            resync_period=options.resync_period,
+            metrics_name=metrics_name_of_scope(source, key.scope),
+            resync_period=self._resync_period_of(key),
             transform=options.transform,
             on_watch_error=self._on_watch_error,
             on_handler_error=self._on_handler_error,
@@ -286,6 +285,10 @@ class InformerFactory(ABC, Generic[T]):
             ),
             metrics=self._metrics,
         )
+
+    def _resync_period_of(self, key: InformerKey) -> float:
+        """Draw the default resync period of a new informer."""
+        return jittered(key.options.resync_period, self._resync_jitter)
 
     @property
     def informers(self) -> Mapping[InformerKey, SharedIndexInformer[Any]]:
@@ -362,6 +365,18 @@ class InformerFactory(ABC, Generic[T]):
             result.raise_for_unsynced()
         return result
 
+    def health(self, *, max_staleness: float | None = None) -> Health:
+        """Return whether the informers work, for liveness and readiness probes. Thread-safe.
+
+        Liveness does not depend on the API server; readiness needs it for the first sync.
+
+        Args:
+            max_staleness: Not ready if a store was last known to be current more than this many
+                seconds ago; by default, stale stores are ready. An idle server sends a bookmark
+                about once a minute, so it should be at least 120.
+        """
+        return health_of(self.informers.values(), max_staleness)
+
     async def __aenter__(self) -> Self:
         self.start()
         return self
@@ -390,7 +405,7 @@ def _by_resource(
     )
     found: dict[GVR, KindOptions[Any]] = {}
     for resource, options in (by_kind or {}).items():
-        gvr = as_gvr(resource)
+        gvr = gvr_of(resource)
         expect(options, KindOptions, receiver=f"by_kind[{gvr}]", expected="kinform.KindOptions")
         if gvr in found:
             raise ConfigError(f"by_kind has two entries for {gvr}; merge them")

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from kinform.api import GVR, ListOptions
-from kinform.errors import ConfigError, InvalidNameError
 from kinform.informers._scope import Scope
-from kinform.objects import Handle, TypedObject
-
-Namespaces = str | Sequence[str] | None
-"""One namespace, several, or ``None`` for all."""
-
-ResourceLike = GVR | str | type[TypedObject]
-"""A resource: a GVR, a string such as ``apps/v1/deployments``, or a model class."""
+from kinform.objects import Handle
 
 
 class InformerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,47 +50,3 @@ class InformerKey(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         what = "metadata of " if self.only_metadata else ""
         return f"{what}{self.resource} {self.scope}".rstrip()
-
-
-def as_gvr(resource: ResourceLike) -> GVR:
-    """Return the GVR of a resource.
-
-    Raises:
-        InvalidNameError: This is not a resource, or the class has none.
-    """
-    if isinstance(resource, str):
-        return GVR.parse(resource)
-    if isinstance(resource, GVR):
-        return resource
-    given: object = resource  # callers may be untyped
-    if not (isinstance(given, type) and issubclass(given, TypedObject)):
-        raise InvalidNameError(
-            f"{resource!r} is not a resource; pass a GVR, a string such as 'apps/v1/deployments', "
-            "or a model class"
-        )
-    if resource.resource is None:
-        raise InvalidNameError(f"{resource.__name__} has no resource, so it cannot be listed")
-    return resource.resource.gvr
-
-
-def as_namespaces(namespace: Namespaces) -> tuple[str, ...]:
-    """Return the given namespaces, sorted; empty for all namespaces.
-
-    Raises:
-        ConfigError: A name is empty or not a string, or the sequence is empty.
-    """
-    if namespace is None:
-        return ()
-    if isinstance(namespace, str):
-        return (namespace,) if namespace else ()
-    given: object = namespace  # callers may be untyped
-    if not isinstance(given, Collection) or not all(isinstance(each, str) for each in given):
-        raise ConfigError(
-            f"namespace={namespace!r}: pass a string, a list of strings, or None for all namespaces"
-        )
-    named = sorted(set(namespace))
-    if not named or not all(named):
-        raise ConfigError(
-            f"namespace={list(namespace)!r}: pass non-empty names, or None for all namespaces"
-        )
-    return tuple(named)

@@ -66,6 +66,12 @@ class ResourceInformer(Generic[T]):
         """
         self._end()
 
+    async def close(self) -> None:
+        """End this lease, and wait for the informer if it stops."""
+        stopped = self._end()
+        if stopped is not None:
+            await stopped
+
     @property
     def is_released(self) -> bool:
         """Whether the lease has ended: released, or ended by a shutdown or a removal."""
@@ -93,10 +99,7 @@ class ResourceInformer(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End the lease, and wait for the informer if it stops."""
-        stopped = self._end()
-        if stopped is not None:
-            await stopped
+        await self.close()
 
     def __repr__(self) -> str:
         return f"<ResourceInformer {self.informer!r}{' released' if self.is_released else ''}>"

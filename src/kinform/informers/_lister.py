@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from kinform.api import LabelSelector, ObjectName, Operator, namespace_key, split_namespace_key
+from kinform.api import LabelSelector, ObjectName, namespace_key, split_namespace_key
 from kinform.client import Labels, as_label_selector
 from kinform.errors import NotFoundError
 from kinform.informers._read_guard import ReadGuard, UnsyncedReads
 from kinform.informers._shared_informer import SharedIndexInformer
-from kinform.informers.store import NAMESPACE_INDEX, Indexer, LabelIndex, namespace_index
-from kinform.objects import Handle, Record
+from kinform.informers.store import Indexer, select_records
+from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
-
-_ONE_OF = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 
 
 class Lister(Generic[T]):
@@ -55,7 +53,7 @@ class Lister(Generic[T]):
         Raises:
             NotFoundError: The object is not in the cache.
             CacheSyncError: The cache has not synced, with ``unsynced_reads="raise"``.
-            CacheError: The informer does not cover the namespace.
+            OutOfScopeError: The informer does not cover the namespace.
         """
         self._check_synced()
         key = name if isinstance(name, str) else namespace_key(name)
@@ -78,7 +76,7 @@ class Lister(Generic[T]):
     def namespace(self, namespace: str) -> NamespaceLister[T]:
         """Return a lister for one namespace; the empty string selects all namespaces.
 
-        Its reads raise ``CacheError`` while the informer does not cover the namespace.
+        Its reads raise ``OutOfScopeError`` while the informer does not cover the namespace.
         """
         return NamespaceLister(self, namespace)
 
@@ -100,30 +98,8 @@ class Lister(Generic[T]):
         self._check_synced()
         if namespace and self._guard is not None:
             self._guard.check_covers(namespace)
-        candidates: Iterable[Record] = self._candidates(selector, namespace)
-        if namespace:
-            candidates = (record for record in candidates if record.head.namespace == namespace)
-        if selector.requirements:
-            candidates = (record for record in candidates if selector.matches(record.head.labels))
-        return self._form.over_all(sorted(candidates, key=lambda record: record.head.key))
-
-    def _candidates(self, selector: LabelSelector, namespace: str | None) -> Sequence[Record]:
-        """Return the smallest set of records that an index provides, or all records."""
-        table = self._indexer.table
-        indexers = self._indexer.indexers
-        narrowed: builtins.list[Sequence[Record]] = []
-        if namespace and indexers.get(NAMESPACE_INDEX) is namespace_index:
-            narrowed.append(table.bucket(NAMESPACE_INDEX, namespace))
-        by_label = {
-            function.label: name
-            for name, function in indexers.items()
-            if isinstance(function, LabelIndex)
-        }
-        for requirement in selector.requirements:
-            index = by_label.get(requirement.key)
-            if index is not None and requirement.operator in _ONE_OF:
-                narrowed.append(table.union(index, sorted(requirement.values)))
-        return min(narrowed, key=len) if narrowed else table.entries()
+        records, _ = select_records(self._indexer.table, namespace=namespace or "", labels=selector)
+        return self._form.over_all(records)
 
     def _not_found(self, key: str) -> NotFoundError:
         return NotFoundError(
@@ -146,7 +122,7 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             NotFoundError: The object is not in the cache.
-            CacheError: The informer does not cover the namespace.
+            OutOfScopeError: The informer does not cover the namespace.
         """
         return self._lister.get(ObjectName(self._namespace, name))
 
@@ -155,7 +131,7 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             SelectorError: The selector is invalid.
-            CacheError: The informer does not cover the namespace.
+            OutOfScopeError: The informer does not cover the namespace.
         """
         return self._lister._select(as_label_selector(labels), self._namespace)
 

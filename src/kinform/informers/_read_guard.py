@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Literal
 
-from kinform.errors import CacheError, CacheSyncError, ConfigError
+from kinform.errors import CacheSyncError, ConfigError, OutOfScopeError
 from kinform.informers._scope import Scope
 from kinform.informers._shared_informer import SharedIndexInformer
 
@@ -55,7 +55,7 @@ class ReadGuard:
         """Report a read of a namespace that the informer does not watch.
 
         Raises:
-            CacheError: The namespace is not covered, so the cache says nothing about it.
+            OutOfScopeError: The namespace is not covered, so the cache says nothing about it.
         """
         scope = self._informer.scope
         if scope is self._all_covered or not namespace:
@@ -63,10 +63,9 @@ class ReadGuard:
         if scope.is_all_namespaces:
             self._all_covered = scope  # the scope may change, which is another object
         elif not scope.covers(namespace):
-            covered = ", ".join(scope.namespaces) or "no namespace"
-            raise CacheError(
+            raise OutOfScopeError(
                 f"{self._informer.name} does not cover namespace {namespace!r}, so the cache says "
-                f"nothing about it; it covers {covered}"
+                f"nothing about it; it covers {scope.coverage}"
             )
 
 

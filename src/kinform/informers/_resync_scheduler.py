@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -57,3 +58,21 @@ def check_resync_period(seconds: object) -> None:
     """
     if not isinstance(seconds, int | float) or not seconds >= 0:
         raise ConfigError(f"resync_period must be 0 (never) or more, not {seconds!r}")
+
+
+def check_resync_jitter(fraction: object) -> float:
+    """Return the jitter of resync periods if it is valid.
+
+    Raises:
+        ConfigError: The value is not a fraction.
+    """
+    if isinstance(fraction, int | float) and 0 <= fraction < 1:
+        return fraction
+    raise ConfigError(
+        f"resync_jitter must be a fraction such as 0.1, less than 1, not {fraction!r}"
+    )
+
+
+def jittered(period: float, jitter: float) -> float:
+    """Draw a period from ``period`` ± ``jitter``, so that informers do not resync together."""
+    return period * random.uniform(1 - jitter, 1 + jitter) if jitter else period

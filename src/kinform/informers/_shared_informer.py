@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from kinform._checks import check_plain, expect
 from kinform._runtime import Latch, Runnable
-from kinform.client import Fields, Labels, as_field_selector, as_label_selector
+from kinform.client import Fields, Labels
 from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
 from kinform.informers._core import InformerCore
 from kinform.informers._informer_status import InformerStatus, SyncStatus
+from kinform.informers._metrics_names import metrics_name_of
 from kinform.informers._resync_scheduler import check_resync_period
-from kinform.informers._scope import Scope, Selectors
+from kinform.informers._scope import Scope, Selectors, selections
 from kinform.informers._source_state import sources_of
 from kinform.informers.dispatch import (
     AnyHandler,
@@ -25,12 +26,13 @@ from kinform.informers.dispatch import (
     HandlerOptions,
     Policy,
     Registration,
+    RunOn,
     SubscriptionOptions,
 )
 from kinform.informers.reflector import QuarantinedObject, ReflectorOptions, Transform, WatchFailure
 from kinform.informers.sources import Source
 from kinform.informers.store import Indexer, Indexers
-from kinform.metrics import NO_METRICS, Metrics, guarded
+from kinform.metrics import NO_METRICS, Metrics
 from kinform.objects import Handle, PartialObjectMetadata
 
 T = TypeVar("T", bound=Handle)
@@ -47,7 +49,11 @@ class SharedIndexInformer(Runnable, Generic[T]):
     Args:
         source: The resource to list and watch. Several sources, such as one per namespace,
             share one store.
-        name: The name used in logs, errors and metrics.
+        scope: The namespaces and selectors to cover, if they are not those of the source; each
+            list and watch is made from it.
+        name: The name used in logs and errors.
+        metrics_name: The name used in metrics; by default ``name``, or the resource, with its
+            namespace if it is one. Informers with equal names get numbers.
         indexers: Index functions by name. An index by namespace is always present.
         resync_period: Default number of seconds between resyncs of a handler; 0 disables them.
         transform: Called once for each version of an object, before it is stored.
@@ -60,13 +66,19 @@ class SharedIndexInformer(Runnable, Generic[T]):
     Attributes:
         form: The class of the objects that readers and handlers receive.
         indexer: The local cache.
+        default_run_on: Where ``def`` handlers run if ``add_event_handler`` does not say: on the
+            event loop, or for the informers of ``kinform.blocking`` on threads.
     """
+
+    default_run_on: RunOn = "loop"
 
     def __init__(
         self,
         source: Source[T] | Sequence[Source[T]],
         *,
+        scope: Scope | None = None,
         name: str = "",
+        metrics_name: str = "",
         indexers: Indexers[T] | None = None,
         resync_period: float = 0.0,
         transform: Transform[T] | None = None,
@@ -89,13 +101,15 @@ class SharedIndexInformer(Runnable, Generic[T]):
             )
         core = InformerCore(
             sources,
+            scope=scope,
             name=name or sources[0].name,
+            metrics_name=metrics_name or name or metrics_name_of(sources),
             resync_period=resync_period,
             transform=transform,
             on_watch_error=on_watch_error,
             on_handler_error=on_handler_error,
             options=options,
-            metrics=guarded(metrics),
+            metrics=metrics,
         )
         self._open(core, sources[0].form)
         if indexers is not None:
@@ -123,7 +137,12 @@ class SharedIndexInformer(Runnable, Generic[T]):
             )
         view: SharedIndexInformer[V] = SharedIndexInformer.__new__(SharedIndexInformer)
         view._open(self._core, form)
+        view.default_run_on = self.default_run_on
         return view
+
+    def shares_store(self, other: SharedIndexInformer[Any]) -> bool:
+        """Whether this and ``other`` are views of one informer."""
+        return self._core is other._core
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -134,6 +153,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         on_add: Callable[[T], object] | None = None,
         on_update: Callable[[T, T], object] | None = None,
         on_delete: Callable[[DeletedObject[T]], object] | None = None,
+        run_on: RunOn | None = None,
         filter: Filter[T] | None = None,
         resync_period: float | None = None,
         policy: Policy = "unbounded",
@@ -143,9 +163,10 @@ class SharedIndexInformer(Runnable, Generic[T]):
     ) -> Registration[T]:
         """Register a handler for the objects in the store and for every later change.
 
-        A ``def`` handler runs on its own thread, an ``async def`` handler in its own task.
-        Handlers registered after start receive the current objects as adds. Exceptions raised by
-        a handler are logged and counted.
+        A ``def`` handler is called on the event loop, an ``async def`` handler runs in its own
+        task there. A handler that may block needs ``run_on="thread"``. Handlers registered after
+        start receive the current objects as adds. Exceptions raised by a handler are logged and
+        counted.
 
         Args:
             handler: An object with any of ``on_add(obj, is_in_initial_list)``,
@@ -154,6 +175,9 @@ class SharedIndexInformer(Runnable, Generic[T]):
             on_add: Called with the object.
             on_update: Called with the previous and the current state.
             on_delete: Called with a ``DeletedObject``.
+            run_on: Where a ``def`` handler runs: ``"loop"``, where it may use asyncio and must not
+                block, or ``"thread"``, its own one, where it may block. ``None`` is the loop, in
+                ``kinform.blocking`` a thread.
             filter: A predicate or label selector; deliver only objects that match. An update that
                 starts to match is delivered as an add, one that stops matching as a delete.
             resync_period: Seconds between deliveries of every object in the store; ``None`` uses
@@ -174,6 +198,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
             on_add=on_add,
             on_update=on_update,
             on_delete=on_delete,
+            run_on=run_on,
             filter=filter,
             resync_period=period,
             policy=policy,
@@ -181,9 +206,13 @@ class SharedIndexInformer(Runnable, Generic[T]):
             unchanged_updates=unchanged_updates,
             name=name,
         )
-        core = self._core
+        core, callbacks = self._core, options.callbacks()
+        if run_on is None and not callbacks.is_async:
+            run_on = self.default_run_on
         with core.subscribing("a handler") as replay:
-            options = replace(options, name=core.dispatcher.free_name(options.callbacks().name))
+            options = replace(
+                options, name=core.dispatcher.free_name(callbacks.name), run_on=run_on
+            )
             return core.dispatcher.add(
                 options, from_entry=self.form.over, replay=replay, synced=bool(self.has_synced)
             )
@@ -234,11 +263,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         return self.indexer
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indices, before or after the informer has started.
-
-        Raises:
-            CacheError: An index of one of these names exists. No index is added.
-        """
+        """Add indices at any time. Raises CacheError, and adds none, if a name is taken."""
         self.indexer.add_indexers(indexers)
 
     @property
@@ -254,7 +279,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
 
         With several namespaces, the latch waits for an event or a bookmark of each; ``namespace``
         selects one of them. The informer may be started later. If it stops before it reaches the
-        version, waiting raises AlreadyStoppedError.
+        version, or the server's versions went back, waiting raises AlreadyStoppedError.
 
         Raises:
             CacheError: Versions of this server cannot be compared, or the informer does not have
@@ -263,6 +288,31 @@ class SharedIndexInformer(Runnable, Generic[T]):
                 first.
         """
         return self._core.wait_for_rv(resource_version, namespace)
+
+    def has_reached(self, resource_version: str, *, namespace: str | None = None) -> bool:
+        """Whether the store includes this version. Raises CacheError as ``wait_for_rv`` does."""
+        return self._core.has_reached(resource_version, namespace)
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> Latch:
+        """Return a latch that is set when a condition on the store holds.
+
+            await pods.wait_until(lambda: "default/web-0" not in pods.store, "removed web-0")
+
+        The condition is called now, and after each batch of changes while the store is locked, so
+        it must be quick and must not block. The informer may be started later. If it stops before,
+        or if the condition raises later, waiting raises AlreadyStoppedError.
+
+        Args:
+            condition: Whether to set the latch.
+            what: What the informer will have done then, for errors: ``removed web-0``.
+
+        Raises:
+            ConfigError: The condition is not a function, or is async.
+            AlreadyStoppedError: The informer stopped before the condition held. Start it again
+                first.
+        """
+        check_plain("condition", condition)
+        return self._core.wait_until(condition, what)
 
     # -- the scope ---------------------------------------------------------------------------
 
@@ -285,12 +335,28 @@ class SharedIndexInformer(Runnable, Generic[T]):
     def scope_guard(self, guard: Callable[[Scope], None] | None) -> None:
         self._core.scope.before_change = guard
 
-    def add_namespace(self, namespace: str, *, labels: Labels = "", fields: Fields = "") -> Latch:
+    def add_namespace(
+        self,
+        namespace: str,
+        *,
+        labels: Labels = "",
+        fields: Fields = "",
+        any_of: Sequence[Selectors] | None = None,
+    ) -> Latch:
         """Cover one more namespace, before or after the start.
 
             await informer.add_namespace("staging")
 
         Handlers receive its objects as adds. The returned latch is set when they are in the store.
+        In a scope that lists some namespaces with their own selectors and covers all others, the
+        namespace gets its own selectors instead of those of the others.
+
+        Args:
+            namespace: The namespace.
+            labels: Only objects that match this label selector.
+            fields: Only objects that match this field selector.
+            any_of: Only objects that match at least one of these, instead of ``labels`` and
+                ``fields``.
 
         Raises:
             ConfigError: All namespaces are covered already, or this one is with other selectors;
@@ -298,22 +364,28 @@ class SharedIndexInformer(Runnable, Generic[T]):
             StateError: The informer has several leases.
             SelectorError: A selector is invalid.
         """
-        return self._core.scope.add_namespace(namespace, _selectors(labels, fields))
+        return self._core.scope.add_namespace(namespace, selections(labels, fields, any_of))
 
     def remove_namespace(self, namespace: str) -> Latch:
         """Stop covering a namespace, and remove its objects from the store.
 
         Handlers receive its objects as deletions that are marked ``out_of_scope``. The returned
-        latch is set when they have left the store.
+        latch is set when they have left the store. In a scope that lists some namespaces with
+        their own selectors and covers all others, the namespace becomes one of the others.
 
         Raises:
-            ConfigError: The namespace is not covered, or all of them are covered together.
+            ConfigError: The namespace is not covered, or only together with others.
             StateError: The informer has several leases.
         """
         return self._core.scope.remove_namespace(namespace)
 
     def set_selectors(
-        self, *, labels: Labels = "", fields: Fields = "", namespace: str | None = None
+        self,
+        *,
+        labels: Labels = "",
+        fields: Fields = "",
+        any_of: Sequence[Selectors] | None = None,
+        namespace: str | None = None,
     ) -> Latch:
         """Select other objects, in one namespace or in all that are covered.
 
@@ -321,13 +393,28 @@ class SharedIndexInformer(Runnable, Generic[T]):
         the differences once: adds, updates, and deletions that are marked ``out_of_scope``. The
         returned latch is set afterwards.
 
+        With ``any_of``, each of the selectors is one list and one watch. An object that stops
+        matching one of them and starts matching another is an update, or a deletion and an add if
+        the two watches deliver it in that order.
+
+        Args:
+            labels: Only objects that match this label selector.
+            fields: Only objects that match this field selector.
+            any_of: Only objects that match at least one of these, instead of ``labels`` and
+                ``fields``.
+            namespace: The namespace; by default, all that are covered.
+
         Raises:
             ConfigError: The namespace is not covered by itself, or the source was made from
                 callables.
             StateError: The informer has several leases.
             SelectorError: A selector is invalid.
         """
-        return self._core.scope.set_selectors(_selectors(labels, fields), namespace)
+        return self._core.scope.set_selectors(selections(labels, fields, any_of), namespace)
+
+    def set_scope(self, scope: Scope) -> Latch:
+        """Cover exactly these namespaces and selectors. Guarantees and errors are as above."""
+        return self._core.scope.set_scope(scope)
 
     # -- settings, before the start ----------------------------------------------------------
 
@@ -356,11 +443,19 @@ class SharedIndexInformer(Runnable, Generic[T]):
         """
         self._core.set_watch_error_handler(handler)
 
+    def reset(self) -> None:
+        """Forget all objects, and replace ``has_synced``. Indices and scope are kept.
+
+        Raises:
+            StateError: The informer is running, or has handlers, which would miss deletions.
+        """
+        self._core.reset()
+
     # -- state -------------------------------------------------------------------------------
 
     @property
     def has_synced(self) -> Latch:
-        """Set once the store holds the first complete list; never reset."""
+        """Set once the store holds the first complete list, and from then on."""
         return self._core.has_synced
 
     @property
@@ -380,6 +475,8 @@ class SharedIndexInformer(Runnable, Generic[T]):
         """Whether it runs, has synced, and was known to be current within ``max_age`` seconds.
 
         An idle server sends a bookmark about once a minute, so ``max_age`` should be at least 120.
+        Not for liveness probes: it is false while the API server cannot be reached, and a restart
+        does not help. ``InformerFactory.health`` is for probes.
         """
         staleness = self.staleness
         return self.is_running and staleness is not None and staleness <= max_age
@@ -398,7 +495,3 @@ class SharedIndexInformer(Runnable, Generic[T]):
             f"<{type(self).__name__} {self.name}: {len(self.indexer)} objects, "
             f"{self.sync_status()}>"
         )
-
-
-def _selectors(labels: Labels, fields: Fields) -> Selectors:
-    return Selectors(str(as_label_selector(labels)), str(as_field_selector(fields)))

@@ -1,10 +1,10 @@
-"""The state of one source of an informer: all objects, or those of one namespace."""
+"""The state of one source of an informer: one list and watch, of a namespace or of all."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from kinform._checks import expect
 from kinform.client import as_label_selector
@@ -27,6 +27,9 @@ class SourceState:
         predecessor: The source it replaces once its list is complete.
         synced: Whether its first list is in the store.
         resource_version: The version of this source that the store has reached.
+        keys: The keys of its objects, if other sources have or had objects of the same namespace;
+            otherwise ``None``, because the store has them.
+        known: Its objects in the store, to which its lists are compared.
         controller: The controller that runs it; replaced at each start.
         task: The task of the controller while it runs.
         is_retired: Whether it has left the informer: what it still delivers is ignored.
@@ -38,12 +41,16 @@ class SourceState:
         indexer: Indexer[Any],
         *,
         predecessor: SourceState | None = None,
+        keys: set[str] | None = None,
+        at_least: str = "",
     ) -> None:
         self.source = source
         self.predecessor = predecessor
+        self.keys = keys
         self.synced = False
         # A list of the successor must not be older than what the store has.
         self.resource_version: str = predecessor.resource_version if predecessor else ""
+        self._at_least = at_least
         self.controller: DeltaController[Any] | None = None
         self.task: asyncio.Task[None] | None = None
         self.is_retired = False
@@ -51,9 +58,7 @@ class SourceState:
         self._has_same_fields = not source.fields or (
             predecessor is not None and predecessor.source.fields == source.fields
         )
-        self.known = (
-            indexer if source.namespace is None else NamespaceObjects(indexer, source.namespace)
-        )
+        self.known = SourceObjects(self, indexer)
 
     @property
     def name(self) -> str:
@@ -63,9 +68,18 @@ class SourceState:
     def selectors(self) -> Selectors:
         return Selectors(self.source.labels, self.source.fields)
 
+    @property
+    def list_version(self) -> str:
+        """The version that the next list must not be older than."""
+        return self.resource_version or self._at_least
+
     def selects(self, record: Record) -> bool:
         """Whether an object that the predecessor selected is known to be selected here, too."""
         return self._has_same_fields and self._labels.matches(record.head.labels)
+
+    def selects_by_labels(self, record: Record) -> bool:
+        """Whether an object is selected, if labels alone decide; otherwise false."""
+        return not self.source.fields and self._labels.matches(record.head.labels)
 
     @property
     def is_running(self) -> bool:
@@ -100,7 +114,8 @@ def sources_of(source: Source[T] | Sequence[Source[T]]) -> list[Source[T]]:
     namespaces = [each.namespace for each in sources]
     if not all(namespaces) or len(set(namespaces)) < len(namespaces):
         raise ConfigError(
-            f"several sources must each have a different namespace, not {namespaces!r}"
+            f"several sources must each have a different namespace, not {namespaces!r}; for "
+            "several selectors, pass one source and a scope"
         )
     if len({each.form for each in sources}) > 1:
         raise ConfigError("several sources must return objects of the same class")
@@ -122,15 +137,25 @@ def expect_source(source: object) -> None:
     )
 
 
-class NamespaceObjects(Generic[T]):
-    """The known objects of one namespace, to which a list of that namespace is compared."""
+class SourceObjects:
+    """The objects of a source in the store, to which its lists are compared."""
 
-    def __init__(self, indexer: Indexer[T], namespace: str) -> None:
+    def __init__(self, source: SourceState, indexer: Indexer[Any]) -> None:
+        self._source = source
         self._indexer = indexer
-        self._prefix = f"{namespace}/"
 
     def list_keys(self) -> Collection[str]:
-        return [key for key in self._indexer.list_keys() if key.startswith(self._prefix)]
+        # The first list of a successor is compared with what its predecessor had.
+        keys = (self._source.predecessor or self._source).keys
+        return self.list_namespace() if keys is None else tuple(keys)
 
-    def get_by_key(self, key: str, /) -> T | None:
+    def list_namespace(self) -> Collection[str]:
+        """Return the keys of all stored objects of its namespace, including those of others."""
+        namespace = self._source.source.namespace
+        if namespace is None:
+            return self._indexer.list_keys()
+        prefix = f"{namespace}/"
+        return [key for key in self._indexer.list_keys() if key.startswith(prefix)]
+
+    def get_by_key(self, key: str, /) -> Any:
         return self._indexer.get_by_key(key)

@@ -140,6 +140,22 @@ def chain(*transforms: Callable[[T], T | None]) -> Callable[[T], T | None]:
     return _Chain([step for each in transforms for step in steps_of(each)])
 
 
+class NamespaceTransform(msgspec.Struct, frozen=True):
+    """A transform for each namespace. Equal if all of them are, so that informers are shared.
+
+    Attributes:
+        by_namespace: The transforms by namespace; ``None`` for no transform.
+        other: The transform of all other namespaces.
+    """
+
+    by_namespace: tuple[tuple[str, Callable[[Any], Any] | None], ...]
+    other: Callable[[Any], Any] | None
+
+    def __call__(self, obj: Any) -> Any:
+        transform = dict(self.by_namespace).get(obj.namespace, self.other)
+        return obj if transform is None else transform(obj)
+
+
 def steps_of(
     transform: Callable[[T], T | None] | None,
 ) -> Sequence[Callable[[T], T | None]]:

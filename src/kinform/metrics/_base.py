@@ -9,6 +9,8 @@ from typing import Protocol
 class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
+    Caches report by ``kind``, which is a resource such as ``v1/pods``.
+
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
     ``NoMetrics`` to implement only some of them.
@@ -60,6 +62,15 @@ class Metrics(Protocol):
     def informer_stopped(self, informer: str) -> None:
         """An informer stopped, and its handlers with it."""
 
+    def cache_waited(self, kind: str, seconds: float) -> None:
+        """A read of a cache waited until the kind was complete, or gave up."""
+
+    def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None:
+        """A read waited until the cache had the caller's own writes, or gave up."""
+
+    def cache_created_informer(self, kind: str) -> None:
+        """A read of a kind that was not declared created an informer."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -80,6 +91,10 @@ class NoMetrics:
     def handler_done(self, informer: str, handler: str, ok: bool, seconds: float) -> None: ...
     def handler_removed(self, informer: str, handler: str) -> None: ...
     def informer_stopped(self, informer: str) -> None: ...
+    def cache_waited(self, kind: str, seconds: float) -> None: ...
+    def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None: ...
+    def cache_created_informer(self, kind: str) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()
+"""Discards all metrics; the default."""

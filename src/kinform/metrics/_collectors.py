@@ -1,7 +1,8 @@
 """The Prometheus collectors of a registry, shared by all ``PrometheusMetrics`` on it.
 
 Names are those of client-go where it has them, so that its dashboards and alerts can be used; other
-names start with ``kinform_``. The label ``name`` is the name of the informer.
+names start with ``kinform_``. The label ``name`` is the name of the informer, or the kind of a
+cache.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Collectors:
             self._make_reflector()
             self._make_informer()
             self._make_handler()
+            self._make_cache()
         except ValueError as error:
             for made in self._made:
                 registry.unregister(made)
@@ -109,6 +111,29 @@ class Collectors:
         )
         self.handler_duration = self._new(
             Summary, "kinform_handler_duration_seconds", "Duration of handler calls", "handler"
+        )
+
+    def _make_cache(self) -> None:
+        self.cache_waits = self._new(
+            Counter, "kinform_cache_waits_total", "Reads that waited until the kind was complete"
+        )
+        self.cache_wait_time = self._new(
+            Counter,
+            "kinform_cache_wait_seconds_total",
+            "Seconds that reads waited until the kind was complete",
+        )
+        self.own_write_waits = self._new(
+            Counter, "kinform_cache_own_write_waits_total", "Reads that waited for own writes"
+        )
+        self.own_write_wait_time = self._new(
+            Counter,
+            "kinform_cache_own_write_wait_seconds_total",
+            "Seconds that reads waited for own writes",
+        )
+        self.implicit_informers = self._new(
+            Counter,
+            "kinform_cache_implicit_informers_total",
+            "Informers created by reads of kinds that were not declared",
         )
 
     def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:

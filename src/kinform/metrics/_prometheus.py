@@ -106,6 +106,17 @@ class PrometheusMetrics:
             if owner == informer:
                 self.handler_removed(informer, handler)
 
+    def cache_waited(self, kind: str, seconds: float) -> None:
+        self._collectors.cache_waits.labels(kind).inc()
+        self._collectors.cache_wait_time.labels(kind).inc(seconds)
+
+    def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None:
+        self._collectors.own_write_waits.labels(kind).inc()
+        self._collectors.own_write_wait_time.labels(kind).inc(seconds)
+
+    def cache_created_informer(self, kind: str) -> None:
+        self._collectors.implicit_informers.labels(kind).inc()
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kinform.objects._codec import JSON, PARTIAL_JSON, Codec, JsonCodec, head_decoder
-from kinform.objects._frozen import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
+from kinform.objects._frozen import FrozenDict, FrozenList, freeze, thaw
+from kinform.objects._frozen_fields import FrozenItems, FrozenValues, freezer, frozen
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head, OwnerUid
 from kinform.objects._model import Always, FieldsV1, MicroTime, Model
@@ -28,8 +29,9 @@ __all__ = [
     "Codec",
     "FieldsV1",
     "FrozenDict",
+    "FrozenItems",
     "FrozenList",
-    "FrozenTexts",
+    "FrozenValues",
     "Handle",
     "Head",
     "JsonCodec",
@@ -47,6 +49,8 @@ __all__ = [
     "Unstructured",
     "alternatives",
     "freeze",
+    "freezer",
+    "frozen",
     "head_decoder",
     "plain_class",
     "read_only_class",

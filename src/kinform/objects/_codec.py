@@ -13,7 +13,7 @@ from kinform.api import GVK
 from kinform.errors import DecodeError, EncodeError, InvalidNameError
 from kinform.objects._head import Head
 from kinform.objects._json_trees import require_json
-from kinform.objects._model import model_decoder
+from kinform.objects._model import model_decoder, read_only_decoder
 from kinform.objects._model_trees import without_nulls
 from kinform.objects._part_groups import PartGroup
 from kinform.objects._paths import Path, split_path, step_into
@@ -124,6 +124,8 @@ class _BareObject(msgspec.Struct, gc=False):
 
 
 head_decoder = msgspec.json.Decoder(_HeadAndKind)
+"""Decodes the head of an object in JSON: its kind, names, labels and versions."""
+
 _raw_metadata_decoder = msgspec.json.Decoder(_RawMetadata)
 _bare_object_decoder = msgspec.json.Decoder(_BareObject)
 _tree_decoder = msgspec.json.Decoder(dict[str, Any])
@@ -185,8 +187,12 @@ class JsonCodec:
     def decode_parts(
         self, payload: bytes, group: PartGroup, *, read_only: bool = False
     ) -> Sequence[Any]:
-        struct = group.read_only_struct if read_only else group.struct
-        decoder = model_decoder(struct)
+        if read_only:
+            struct = group.read_only_struct
+            decoder = read_only_decoder(struct)
+        else:
+            struct = group.struct
+            decoder = model_decoder(struct)
         try:
             return msgspec.structs.astuple(decoder.decode(payload))
         except _MALFORMED:
@@ -231,8 +237,24 @@ class PartialJsonCodec(JsonCodec):
     """The codec of incomplete JSON: unknown fields of the original object were left out."""
 
 
+class NestedJsonCodec(JsonCodec):
+    """The codec of objects in JSON that are nested in parts, and may lack the kind."""
+
+    def encode(self, tree: Any) -> bytes:
+        return _encoder.encode(tree)  # without checks, because the tree was decoded
+
+    def editable(self, payload: bytes) -> tuple[Codec, bytes]:
+        return JSON, payload
+
+
 JSON: Codec = JsonCodec()
+"""The codec of whole objects in JSON."""
+
 PARTIAL_JSON: Codec = PartialJsonCodec()
+"""The codec of incomplete objects in JSON, as copies of protobuf objects can be."""
+
+NESTED_JSON: Codec = NestedJsonCodec()
+"""The codec of read-only objects inside of others, whichever format those have."""
 
 
 def _decode_error(complaint: str, payload: bytes, cause: Exception) -> DecodeError:

@@ -51,34 +51,12 @@ def freeze(value: Any) -> Any:
     return value
 
 
-def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+def refuse_edit(self: object, *_: object, **__: object) -> NoReturn:
+    """Refuse a modification; the mutating methods of read-only lists and dicts."""
     raise ReadOnlyError(
         "this object is read-only because it came from a list, a watch or a cache; "
         "call copy() on the object and edit the copy"
     )
-
-
-class FrozenTexts(dict[str, str]):
-    """A read-only dict of strings, such as labels. Its ``copy()`` is a plain dict.
-
-    Strings need no freezing, so the C code of ``dict`` does all reading.
-    """
-
-    __slots__ = ()
-
-    def copy(self) -> dict[str, str]:
-        return dict(self)
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: object) -> dict[str, str]:
-        return dict(self)
-
-    def __reduce__(self) -> tuple[type, tuple[dict[str, str]]]:
-        return (FrozenTexts, (dict(self),))
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
 
 
 class FrozenDict(dict[str, Any]):
@@ -134,8 +112,8 @@ class FrozenDict(dict[str, Any]):
     def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
         return (FrozenDict, (self.copy(),))
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = refuse_edit
+    clear = pop = popitem = setdefault = update = refuse_edit
 
 
 class FrozenList(list[Any]):
@@ -182,8 +160,8 @@ class FrozenList(list[Any]):
     def __reduce__(self) -> tuple[type, tuple[list[Any]]]:
         return (FrozenList, (self.copy(),))
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = refuse_edit
+    append = clear = extend = insert = pop = remove = reverse = sort = refuse_edit
 
 
 def _own(other: Any) -> Any:

@@ -16,7 +16,7 @@ from kinform.errors import (
     ReadOnlyError,
 )
 from kinform.objects._codec import JSON, Codec
-from kinform.objects._frozen import FrozenTexts
+from kinform.objects._frozen_fields import FrozenValues
 from kinform.objects._merge_edits import merge_edits
 from kinform.objects._paths import Path
 from kinform.objects._record import Record
@@ -149,7 +149,7 @@ class Handle(ABC):
     def labels(self) -> dict[str, str]:
         record = self._record
         if record is not None:
-            return FrozenTexts(record.head._labels or ())
+            return FrozenValues(record.head._labels or ())
         labels: dict[str, str] = self._member("labels", dict)
         return labels
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Self, TypeVar
@@ -63,7 +63,7 @@ class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     def copy(self) -> Self:
         """Return a deep copy."""
         names = self.__struct_fields__
-        return type(self)(**{name: _deep_copy(getattr(self, name)) for name in names})
+        return type(self)(**{name: deep_copy(getattr(self, name)) for name in names})
 
     def __repr__(self) -> str:
         shown = (f"{attribute}={value!r}" for attribute, value in present(self).items())
@@ -73,23 +73,33 @@ class Model(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
 @cache
 def model_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """Return the JSON decoder of a type that may contain models."""
-    return msgspec.json.Decoder(kind, dec_hook=_read_custom)
+    return msgspec.json.Decoder(kind, dec_hook=_reader(read_only=False))
 
 
-def _read_custom(kind: type, value: Any) -> Any:
-    if kind is Quantity and type(value) in (str, int, float):
-        return Quantity.from_wire(str(value))
-    if issubclass(kind, Nestable) and isinstance(value, dict):
-        return kind.from_nested(value)
-    # msgspec adds the path to a TypeError, but not to its own errors.
-    raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+@cache
+def read_only_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """Return the JSON decoder of a type with read-only classes; objects in it are read-only too."""
+    return msgspec.json.Decoder(kind, dec_hook=_reader(read_only=True))
 
 
-def _deep_copy(value: Any) -> Any:
+def _reader(*, read_only: bool) -> Callable[[type, Any], Any]:
+    def read_custom(kind: type, value: Any) -> Any:
+        if kind is Quantity and type(value) in (str, int, float):
+            return Quantity.from_wire(str(value))
+        if issubclass(kind, Nestable) and isinstance(value, dict):
+            return kind.over_nested(value) if read_only else kind.from_nested(value)
+        # msgspec adds the path to a TypeError, but not to its own errors.
+        raise TypeError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+
+    return read_custom
+
+
+def deep_copy(value: Any) -> Any:
+    """Return an editable copy of a value of a model."""
     if isinstance(value, (Model, Nestable)):
         return value.copy()  # each class has its own copy: a view becomes a struct
     if isinstance(value, dict):
-        return {key: _deep_copy(child) for key, child in value.items()}
+        return {key: deep_copy(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_deep_copy(child) for child in value]
+        return [deep_copy(child) for child in value]
     return value

@@ -16,6 +16,11 @@ class Nestable(ABC):
     def from_nested(cls, tree: dict[str, Any]) -> Self:
         """Create an editable object from ``tree``, which may lack the kind."""
 
+    @classmethod
+    @abstractmethod
+    def over_nested(cls, tree: dict[str, Any]) -> Self:
+        """Create a read-only object from ``tree``, which was decoded and may lack the kind."""
+
     @abstractmethod
     def to_nested(self) -> dict[str, Any]:
         """Return the tree, with the kind unless it came without one or is empty."""

@@ -15,6 +15,7 @@ from typing import (
 )
 
 from kinform.errors import EncodeError
+from kinform.objects._frozen_fields import freezer
 from kinform.objects._model import Model
 from kinform.objects._model_trees import Field, Origins
 from kinform.objects._part_groups import PartGroup
@@ -36,13 +37,14 @@ class Part(Generic[V]):
             be edited in place, and is added to the object once it has content.
     """
 
-    __slots__ = ("alone", "attribute", "is_always", "name", "type", "zero")
+    __slots__ = ("alone", "attribute", "freeze", "is_always", "name", "type", "zero")
 
     def __init__(self, name: str, type: Any, zero: Any = None) -> None:
         self.name = name
         self.type = type
         self.zero = zero
         self.attribute = ""
+        self.freeze = freezer(type)
         self.is_always = get_origin(type) is Annotated and "always" in type.__metadata__
         self.alone = PartGroup([self])
 

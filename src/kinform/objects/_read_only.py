@@ -1,8 +1,9 @@
 """Read-only classes of models: the parts of read-only objects.
 
 A part of a read-only object is an instance of a subclass of its model that refuses assignments, at
-any depth. Decoders create it directly, so reading costs the same. It equals the struct of the model
-with the same values, and its ``copy()`` is that struct.
+any depth. Decoders create it directly, so reading costs the same. Its lists and dicts are replaced
+by read-only ones on first access. It equals the struct of the model with the same values, and its
+``copy()`` is that struct.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 
 import msgspec
 
+from kinform._native import FrozenField
 from kinform.errors import ReadOnlyError
+from kinform.objects._frozen_fields import freezer
 from kinform.objects._model import Model
 
 _lock = RLock()
@@ -74,7 +77,7 @@ def _made_class(model: type[Model]) -> type[Model]:
         "__delattr__": _refuse,
         "__copy__": _copy,
         "__deepcopy__": lambda part, memo: _copy(part),
-        "__reduce__": lambda part: _struct(part).__reduce__(),
+        "__reduce__": lambda part: _copy(part).__reduce__(),
         "copy": _copy,
         "_model": model,
         "_values": staticmethod(attrgetter(*(info.name for info in fields)) if fields else bool),
@@ -86,6 +89,9 @@ def _made_class(model: type[Model]) -> type[Model]:
     members |= {info.name: _redeclared(info) for info in fields}
     metaclass: Any = type(model)
     made: type[Model] = metaclass(model.__name__, (model,), members)
+    for info in fields:
+        if (freeze := freezer(info.type)) is not None:
+            setattr(made, info.name, FrozenField(getattr(model, info.name), freeze))
     return made
 
 
@@ -122,6 +128,8 @@ def _set_types(model: type[Model], made: type[Model]) -> None:
 
 def _struct(part: Any) -> Any:
     """Return the struct of the model, with the same lists, dicts and structs."""
+    if part._is_read:
+        return part._model(**msgspec.structs.asdict(part))
     return part._model(**{name: getattr(part, name) for name in part.__struct_fields__})
 
 

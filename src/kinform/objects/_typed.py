@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+import msgspec
+
 from kinform.api import GVK, GVR, ApiResource
 from kinform.errors import DecodeError, EncodeError, ReadOnlyError
-from kinform.objects._codec import JSON, PARTIAL_JSON, Codec
+from kinform.objects._codec import JSON, NESTED_JSON, PARTIAL_JSON, Codec
+from kinform.objects._frozen_fields import frozen
 from kinform.objects._handle import Handle
-from kinform.objects._model_trees import Origins, note_origins, plain
+from kinform.objects._head import Head
+from kinform.objects._model_trees import Origins, note_origins, plain, without_nulls
 from kinform.objects._nested import Nestable
 from kinform.objects._part import Part
 from kinform.objects._part_groups import PartGroup
@@ -160,9 +164,15 @@ class TypedObject(Handle, Nestable):
     def from_nested(cls, tree: dict[str, Any]) -> Self:
         return cls._over_tree(tree)
 
+    @classmethod
+    def over_nested(cls, tree: dict[str, Any]) -> Self:
+        payload = NESTED_JSON.encode(tree)
+        return cls.over(Record(payload, _nested_head(tree), cls.class_gvk, NESTED_JSON))
+
     def to_nested(self) -> dict[str, Any]:
         tree = self._tree_now()
-        is_from_tree = self._record is None and self._base is not None
+        record = self._record
+        is_from_tree = self._base is not None if record is None else record.codec is NESTED_JSON
         return self.to_dict() if tree and not is_from_tree else tree
 
     def _tree_now(self) -> dict[str, Any]:
@@ -216,7 +226,10 @@ class TypedObject(Handle, Nestable):
         group, found = self._decode(self._groups[part.name], part, codec, payload)
         for each, value in zip(group.parts, found, strict=True):
             if each.name not in parts:
-                parts[each.name] = each.absent(read_only=read_only) if value is None else value
+                kept = each.absent(read_only=read_only) if value is None else value
+                if read_only and each.freeze is not None:
+                    kept = frozen(kept, each.freeze)
+                parts[each.name] = kept
                 if not read_only:
                     self._note_origins(each.name, codec, payload)
         return parts[part.name]
@@ -269,6 +282,19 @@ class TypedObject(Handle, Nestable):
         if not hasattr(metadata, attribute):
             raise EncodeError(f"a {type(self).__name__} has no {attribute} in its metadata")
         setattr(metadata, attribute, value)
+
+
+def _nested_head(tree: dict[str, Any]) -> Head:
+    """Return the head of an object that may have no metadata, and nulls for absent fields."""
+    metadata = tree.get("metadata")
+    try:
+        return msgspec.convert(metadata, Head)
+    except msgspec.ValidationError:
+        pass  # handled only after a failure, as in all models
+    try:
+        return msgspec.convert({} if metadata is None else without_nulls(metadata, Head), Head)
+    except msgspec.ValidationError:
+        raise TypeError("its metadata is malformed") from None  # the decoder adds the path
 
 
 _ATTRIBUTES = {

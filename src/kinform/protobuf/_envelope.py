@@ -10,6 +10,7 @@ from kinform.errors import DecodeError
 from kinform.protobuf._partial_message import PartialMessage, joined
 
 MAGIC = b"k8s\0"
+"""The first bytes of every protobuf body."""
 
 _ENVELOPE = PartialMessage(
     "Unknown",

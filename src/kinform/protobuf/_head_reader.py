@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from sys import intern
 from typing import Any
 
 from google.protobuf.message import DecodeError as ParseError
@@ -47,16 +46,22 @@ def parsed_head(payload: bytes) -> Head:
     owners = metadata.ownerReferences
     return Head(
         metadata.name,
-        # Equal strings are shared between objects, as the JSON decoder does for keys.
-        intern(metadata.namespace),
+        _shared(metadata.namespace),
         metadata.uid,
         metadata.resourceVersion,
         metadata.generation,
         time_text(metadata.deletionTimestamp) if metadata.HasField("deletionTimestamp") else None,
         # Sorted as in JSON, because protobuf maps have no order.
-        {intern(key): labels[key] for key in sorted(labels)} if labels else None,
+        {_shared(key): labels[key] for key in sorted(labels)} if labels else None,
         owners_of(*owners) if owners else None,
     )
+
+
+# Namespaces and names of labels are shared between objects, as the JSON decoder does for keys. Not
+# with ``sys.intern``, because Python 3.12 never frees an interned string.
+@lru_cache(maxsize=4096)
+def _shared(name: str) -> str:
+    return name
 
 
 # Workloads create many objects with the same owners, which are decoded once and shared.

@@ -148,7 +148,7 @@ def _element(field: ModelField) -> Convert | None:
         return items
     if (nested := _class_in(field.hint, TypedObject)) is not None:
         tree = element_tree_of(field.kind)
-        return lambda value: nested.from_nested(tree(value))
+        return lambda value: nested.over_nested(tree(value))
     model = _class_in(field.hint, Model)
     if model is None:
         return tree_of(message)

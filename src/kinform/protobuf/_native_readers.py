@@ -70,7 +70,7 @@ def is_plain(model: type[Model], message: str) -> bool:
         is_made_by_setting
         and all(
             not info.required
-            and isinstance(inspect.getattr_static(model, info.name), MemberDescriptorType)
+            and isinstance(inspect.getattr_static(plain, info.name), MemberDescriptorType)
             for info in msgspec.structs.fields(model)
         )
         and all(

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError as ParseError
 
 from kinform._native import ViewField
 from kinform.errors import DecodeError
-from kinform.objects import Model
+from kinform.objects import Model, freezer, frozen
 from kinform.protobuf._messages import class_of, field_parser
 from kinform.protobuf._models import ModelField, field_reader, model_fields
 from kinform.protobuf._native_readers import struct_reader
@@ -78,7 +78,8 @@ class _UnreadField:
         name = self.field.attribute
         index = self.model.__struct_fields__.index(name)
         reader = struct_reader(self.model, self.field.message)
-        found = ViewField(reader, index, name, _PythonReader(self.field))
+        freeze = freezer(self.field.hint)
+        found = ViewField(reader, index, name, _PythonReader(self.field, freeze), freeze)
         setattr(owner, name, found)
         return found.__get__(view, owner)
 
@@ -86,10 +87,11 @@ class _UnreadField:
 class _PythonReader:
     """Reads a field that compiled code did not read, and stores it in the view."""
 
-    __slots__ = ("_field", "_read")
+    __slots__ = ("_field", "_freeze", "_read")
 
-    def __init__(self, field: ModelField) -> None:
+    def __init__(self, field: ModelField, freeze: Convert | None) -> None:
         self._field = field
+        self._freeze = freeze
         self._read: Convert | None = None  # created on first use, because it is rarely needed
 
     def __call__(self, view: Any) -> Any:
@@ -99,7 +101,9 @@ class _PythonReader:
         known = view.__dict__
         try:
             message = known["_message"] if "_message" in known else _parsed(view, self._field)
-            return known.setdefault(name, self._read(message))
+            value = self._read(message)
+            kept = value if self._freeze is None else frozen(value, self._freeze)
+            return known.setdefault(name, kept)
         except MALFORMED as error:
             raise _broken(view, name, error) from error
 

@@ -14,9 +14,11 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from kinform.client import ResourceLike
 from kinform.errors import StateError
 from kinform.testing.builtin_controllers import DefinitionController, NamespaceController
 from kinform.testing.faults import Faults
+from kinform.testing.interception import CallFilter
 from kinform.testing.recording import RequestLog, RequestRecorder
 from kinform.testing.server import (
     REQUEST_LIMIT,
@@ -84,8 +86,8 @@ class ApiServer(InProcessApi):
     ) -> None:
         super().__init__(ClusterState(history=history))
         self.name = name
-        self.faults = Faults()
-        self.requests = RequestLog()
+        self.faults = Faults(self._cluster.registry)
+        self.requests = RequestLog(self._cluster.registry)
         self._port = port
         self._certificates = ServerCertificates() if tls else None
         namespaces = NamespaceController(self._cluster)
@@ -97,13 +99,13 @@ class ApiServer(InProcessApi):
             future_wait=future_wait,
             watch=WatchSettings(bookmark_interval=bookmark_interval, backlog=watch_backlog),
         )
-        verbs = VerbHandlers(self._cluster, settings)
+        self._verbs = VerbHandlers(self._cluster, settings)
         recorder = RequestRecorder(self.requests, self.faults)
         self._access = AccessControl(tokens)
         self._idle_timeout = idle_timeout
         self._frontend = Frontend(
             self._cluster,
-            verbs,
+            self._verbs,
             recorder,
             self._access,
             BrowserChecks(allowed_hosts),
@@ -269,12 +271,55 @@ class ApiServer(InProcessApi):
     def clock(self, clock: Callable[[], float]) -> None:
         self._cluster.clock = clock
 
-    # History
+    # Watches and history
+
+    def end_watches(
+        self,
+        resource: ResourceLike | None = None,
+        *,
+        namespace: str | None = None,
+        reset: bool = False,
+    ) -> int:
+        """End the running watches, and return their number. Clients can watch again at once.
+
+        Args:
+            resource: ``pods``, ``deployments.apps``, or a resource as for a client; ``None`` for
+                all watches.
+            namespace: The namespace of the watches; an empty string means "across all
+                namespaces", ``None`` all of these.
+            reset: Reset the connections. Otherwise the responses end as after a timeout, once all
+                changes are sent.
+
+        Raises:
+            NoMatchError: The resource is not served; the message suggests others.
+        """
+        calls = CallFilter.of("watch", resource, namespace)
+        if calls.resource is not None:
+            self._cluster.registry.check_served(calls.resource)
+        return self._verbs.watches.end(calls, reset=reset)
 
     @property
     def resource_version(self) -> str:
         """The latest resource version."""
         return str(self._cluster.storage.resource_version)
+
+    def restore(self, resource_version: str) -> None:
+        """Go back to the objects of an earlier version, as after a restore from a backup.
+
+        All watches end, and later changes get the versions after this one again. The served
+        resources do not change.
+
+        Raises:
+            ExpiredError: The version is not in the history.
+            StateError: The server has not reached the version.
+        """
+        version = int(resource_version)
+        if version > self._cluster.storage.resource_version:
+            raise StateError(
+                f"API server {self.name!r} cannot go back to version {resource_version}; "
+                f"it is at {self.resource_version}"
+            )
+        self._cluster.storage.restore(version)
 
     def compact(self, resource_version: str | None = None) -> None:
         """Discard the history up to a version, or all of it. Older versions then get a 410."""

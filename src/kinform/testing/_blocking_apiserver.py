@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from kinform.blocking import LoopThread
 from kinform.testing._apiserver import ApiServer
 from kinform.testing.faults import Faults
+from kinform.testing.interception import CallCriteria
 from kinform.testing.recording import ReceivedRequest, RequestLog
+from kinform.testing.server import InProcessApi
 
 if TYPE_CHECKING:
     from kinform.transport import ClusterConfig
@@ -32,7 +34,7 @@ def _on_the_loop(
     return call
 
 
-class BlockingApiServer:
+class BlockingApiServer(InProcessApi):
     """An ``ApiServer`` on its own thread, for use in a ``with`` block.
 
     It accepts the same options. Methods can be called from any thread except the server's own,
@@ -42,6 +44,7 @@ class BlockingApiServer:
     def __init__(self, **options: Any) -> None:
         self._server = ApiServer(**options)
         self._thread = LoopThread(name=f"API server {self._server.name!r}")
+        super().__init__(self._server._cluster, run=self._thread.call)
 
     def __enter__(self) -> Self:
         self.start()
@@ -124,16 +127,8 @@ class BlockingApiServer:
     replace_tokens = _on_the_loop(ApiServer.replace_tokens)
     rotate_certificates = _on_the_loop(ApiServer.rotate_certificates)
     compact = _on_the_loop(ApiServer.compact)
-
-    create = _on_the_loop(ApiServer.create)
-    load = _on_the_loop(ApiServer.load)
-    update = _on_the_loop(ApiServer.update)
-    patch = _on_the_loop(ApiServer.patch)
-    touch = _on_the_loop(ApiServer.touch)
-    delete = _on_the_loop(ApiServer.delete)
-    recreate = _on_the_loop(ApiServer.recreate)
-    get = _on_the_loop(ApiServer.get)
-    list = _on_the_loop(ApiServer.list)
+    restore = _on_the_loop(ApiServer.restore)
+    end_watches = _on_the_loop(ApiServer.end_watches)
 
 
 class BlockingRequestLog:
@@ -160,7 +155,11 @@ class BlockingRequestLog:
         self._thread.call(self._log.clear)
 
     def wait_for(
-        self, predicate: Callable[[ReceivedRequest], bool], *, timeout: float = 10.0
+        self,
+        predicate: Callable[[ReceivedRequest], bool] | None = None,
+        *,
+        timeout: float = 10.0,
+        **criteria: Unpack[CallCriteria],
     ) -> ReceivedRequest:
         """Like ``RequestLog.wait_for``; the predicate runs on the server's thread."""
-        return self._thread.run(self._log.wait_for(predicate, timeout=timeout))
+        return self._thread.run(self._log.wait_for(predicate, timeout=timeout, **criteria))

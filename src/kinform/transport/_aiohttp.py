@@ -101,6 +101,9 @@ class AiohttpTransport:
         if session is not None:
             await session.close()
 
+    def describe_credentials(self) -> str:
+        return self._credentials.describe()
+
     async def _send(self, request: Request, deadline: float | None) -> AnyResponse:
         identity = await self._identity()
         response = await self._send_as(request, identity, deadline)

@@ -82,3 +82,7 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Close all connections. Idempotent."""
         ...
+
+    def describe_credentials(self) -> str:
+        """Return the kind and origin of the credentials, for the errors of 401; never a secret."""
+        ...

@@ -47,6 +47,13 @@ class Credentials(Protocol):
         """
         ...
 
+    def describe(self) -> str:
+        """Return their kind and origin for error messages, such as ``the token file /x``.
+
+        Never a secret.
+        """
+        ...
+
 
 class Anonymous:
     """No credentials."""
@@ -60,19 +67,31 @@ class Anonymous:
     async def refresh(self) -> bool:
         return False
 
+    def describe(self) -> str:
+        return "no credentials"
+
     def __repr__(self) -> str:
         return "Anonymous()"
 
 
 class StaticToken(Anonymous):
-    """A bearer token that never changes."""
+    """A bearer token that never changes.
 
-    def __init__(self, token: str) -> None:
+    Args:
+        token: The token.
+        origin: Where the token comes from, for error messages.
+    """
+
+    def __init__(self, token: str, *, origin: str = "") -> None:
         token = SecretText(token)
+        self._origin = origin
         self._headers = bearer(token, origin="the token")
 
     async def headers(self) -> Mapping[str, str]:
         return self._headers
+
+    def describe(self) -> str:
+        return f"a bearer token from {self._origin}" if self._origin else "a bearer token"
 
     def __repr__(self) -> str:
         return "StaticToken(***)"
@@ -123,6 +142,9 @@ class TokenFile(Anonymous):
             logger.warning("%s; the last token stays in use", error)
             return self._headers
 
+    def describe(self) -> str:
+        return f"a bearer token from the file {self._path}"
+
     def __repr__(self) -> str:
         return f"TokenFile({str(self._path)!r})"
 
@@ -141,6 +163,9 @@ class BasicAuth(Anonymous):
     async def headers(self) -> Mapping[str, str]:
         return self._headers
 
+    def describe(self) -> str:
+        return f"the password of user {self._username!r} (basic authentication)"
+
     def __repr__(self) -> str:
         return f"BasicAuth({self._username!r}, ***)"
 
@@ -158,6 +183,9 @@ class ClientCertificate(Anonymous):
     async def refresh(self) -> bool:
         # The files are checked before every request, so they cannot be newer.
         return False
+
+    def describe(self) -> str:
+        return f"a {self._certificate.label}"
 
     def __repr__(self) -> str:
         return f"ClientCertificate({self._certificate.label})"
@@ -186,6 +214,9 @@ class CombinedCredentials:
     async def refresh(self) -> bool:
         changed = [await part.refresh() for part in self._parts]
         return any(changed)
+
+    def describe(self) -> str:
+        return " and ".join(part.describe() for part in self._parts)
 
     def __repr__(self) -> str:
         return f"CombinedCredentials({', '.join(map(repr, self._parts))})"

@@ -211,6 +211,17 @@ class ExecPlugin:
         how = f"failed with exit code {code}" if code > 0 else f"was ended by signal {-code}"
         return f"{self._name} {how}{_quoted(stderr)}"
 
+    def describe(self) -> str:
+        credential = self._credential
+        if credential is None:
+            return f"the {self._name}"
+        kinds = []
+        if credential.headers:
+            kinds.append("a bearer token")
+        if credential.certificate is not None:
+            kinds.append("a client certificate")
+        return f"{' and '.join(kinds)} of the {self._name}"
+
     def __repr__(self) -> str:
         # Arguments and environment may contain secrets.
         return f"ExecPlugin({self._command!r})"

@@ -97,7 +97,7 @@ def _login(user: Section) -> Credentials | None:
         return TokenFile(token_file)
     try:
         if token:
-            return StaticToken(token)
+            return StaticToken(token, origin=f"{user.where} in {user.file}")
         return BasicAuth(username, password) if username or password else None
     except ConfigError as error:
         raise user.error(str(error)) from None

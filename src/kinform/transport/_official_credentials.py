@@ -92,5 +92,13 @@ class OfficialCredentials:
             )
         return {"Authorization": value}
 
+    def describe(self) -> str:
+        kinds = []
+        if self._last:
+            kinds.append("an Authorization header")
+        if self._configuration.cert_file:
+            kinds.append(f"the client certificate {self._configuration.cert_file}")
+        return f"{' and '.join(kinds) or 'no credentials'} of the official client's configuration"
+
     def __repr__(self) -> str:
         return "OfficialCredentials(***)"

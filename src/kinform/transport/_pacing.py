@@ -24,7 +24,7 @@ _MANY_READS = 20
 # The maximum size of one read.
 _WORTH_WAITING_FOR = 512 * 1024
 # The maximum time that list data may wait in the socket for more.
-_PATIENCE = 0.004
+_PATIENCE = 0.008
 
 # Linux reports data that is in the socket already when the mark is lowered; other systems may not.
 _LOW_WATER = socket.SO_RCVLOWAT if sys.platform == "linux" else None

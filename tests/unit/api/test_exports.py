@@ -39,6 +39,6 @@ def test_all_is_complete(name: str) -> None:
     module = importlib.import_module(name)
     # A type alias of the typing module does not say where it was defined.
     aliases = {name for name in module.__all__ if name not in offered(module)}
-    assert aliases <= {"FieldsV1", "MicroTime", "Path", "ResourceVersionMatch"}
+    assert aliases <= {"Always", "FieldsV1", "MicroTime", "Path", "ResourceVersionMatch"}
     assert set(module.__all__) == offered(module) | aliases
     assert all(hasattr(module, name) for name in module.__all__)

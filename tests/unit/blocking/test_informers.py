@@ -7,6 +7,7 @@ import gc
 import inspect
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from kinform import blocking, informers
 from kinform.api import GVR
 from kinform.blocking import DeltaControllerConfig, ListWatch, LoopThread, SharedIndexInformer
 from kinform.errors import AlreadyStartedError, StateError
-from kinform.informers import Deltas, DeltasKind, Latch, Store, label_index
+from kinform.informers import Deltas, DeltasKind, Latch, Registration, Store, label_index
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import BlockingApiServer
 
@@ -129,6 +130,38 @@ def test_a_late_handler_hears_of_all_there_is(source: ListWatch[Unstructured]) -
         assert [each.name for each in informer.registrations] == [registration.name]
 
     assert seen == [("a", True)]
+
+
+def test_plain_handlers_have_threads_unless_the_loop_is_requested(
+    source: ListWatch[Unstructured],
+) -> None:
+    """18.24: the caller of the blocking API does not know its loop."""
+    seen: dict[str, tuple[str, bool]] = {}
+
+    def note(name: str) -> None:
+        with suppress(RuntimeError):
+            seen[name] = (threading.current_thread().name, True)
+            asyncio.get_running_loop()
+            return
+        seen[name] = (threading.current_thread().name, False)
+
+    async def on_add(obj: Unstructured) -> None:
+        note("async def")
+
+    with SharedIndexInformer(source) as informer:
+        view = informer.view(PartialObjectMetadata)
+        registrations: list[Registration[Any]] = [
+            informer.add_event_handler(on_add=lambda _: note("def"), name="mine"),
+            view.add_event_handler(on_add=lambda _: note("view")),
+            informer.add_event_handler(on_add=lambda _: note("loop"), run_on="loop"),
+            informer.add_event_handler(on_add=on_add),
+        ]
+        for registration in registrations:
+            assert registration.has_synced.wait(20)
+    assert {name for name, (_, on_loop) in seen.items() if on_loop} == {"loop", "async def"}
+    assert seen["def"][0].endswith("/mine")
+    assert seen["loop"] == seen["async def"]
+    assert seen["view"][0] not in (seen["def"][0], seen["loop"][0])
 
 
 def test_a_handler_may_stop_it_and_run_returns(source: ListWatch[Unstructured]) -> None:

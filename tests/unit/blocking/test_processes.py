@@ -18,8 +18,10 @@ from tests.support.processes import output_of, python
 
 MAPS = GVR("", "v1", "configmaps")
 
+# Python 3.12 and later warn of every fork of a process with threads.
 _SETUP = """
-import gc, os, sys, threading, time
+import gc, os, sys, threading, time, warnings
+warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 from kinform import blocking, GVR
 from kinform.errors import StateError
 MAPS = GVR("", "v1", "configmaps")
@@ -45,8 +47,6 @@ def test_a_forked_child_is_told_to_make_a_new_one_and_the_parent_notices_nothing
         server,
         _SETUP
         + """
-import warnings
-warnings.filterwarnings("ignore", message=".*multi-threaded.*fork", category=DeprecationWarning)
 rv = client.list(MAPS).resource_version
 watch = client.watch(MAPS, resource_version=rv)
 watch.__enter__()

@@ -229,8 +229,10 @@ async def test_what_was_edited_without_a_copy_is_not_sent(
     cluster: Client, kinform_api: ApiServer
 ) -> None:
     created = await cluster.create(config_map("a", k="1"))
-    created.data["k"] = "2"
+    with pytest.raises(ReadOnlyError, match="copy"):
+        created.data["k"] = "2"
 
+    dict.__setitem__(created.data, "k", "2")  # past the refusal
     with pytest.raises(ReadOnlyError, match="copy"):
         await cluster.update(created)
     assert not kinform_api.requests.matching(verb="update")
@@ -422,7 +424,7 @@ async def test_what_is_no_form_is_refused(client: Client, wrong: Any) -> None:
 
 
 async def test_an_object_is_no_class(client: Client) -> None:
-    with pytest.raises(InvalidNameError, match=r"is not a resource; .* a class of kinform.models"):
+    with pytest.raises(InvalidNameError, match=r"is not a resource; .* a model class"):
         await client.get(Pod(), "a")  # type: ignore[call-overload]  # that is the mistake
 
 

@@ -106,6 +106,11 @@ async def test_a_name_that_leads_elsewhere_does_not_travel(
     assert {request.path for request in memory.requests} <= {"/api", "/apis"}
 
 
+async def test_a_key_in_place_of_a_name_is_explained(client: Client) -> None:
+    with pytest.raises(InvalidNameError, match="; pass 'web' and namespace='default'"):
+        await client.delete(PODS, "default/web", namespace="x")
+
+
 async def test_a_namespace_or_subresource_that_leads_elsewhere_does_not_travel(
     memory: MemoryTransport, client: Client
 ) -> None:

@@ -125,8 +125,8 @@ async def test_a_stop_takes_less_than_a_second_however_long_its_handlers_would()
             except asyncio.CancelledError:
                 await asyncio.sleep(3600)
 
-    for handler in (plain, in_a_task):
-        informer.add_event_handler(on_add=handler)
+    informer.add_event_handler(on_add=plain, run_on="thread")
+    informer.add_event_handler(on_add=in_a_task)
     loop = asyncio.get_running_loop()
     try:
         informer.start()
@@ -304,7 +304,7 @@ async def test_after_a_restart_handlers_are_told_the_difference_alone(
     assert sorted(told) == ["add a True", "add b True", "add c True"]
     told.clear()
 
-    kinform_api.touch(MAPS, "a", {"data": {"x": "y"}}, "default")
+    kinform_api.patch(MAPS, "a", {"data": {"x": "y"}}, "default")
     kinform_api.delete(MAPS, "b", "default")
     kinform_api.create(config_map("d"))
     assert sorted(store.list_keys()) == ["default/a", "default/b", "default/c"]
@@ -336,7 +336,7 @@ async def test_what_a_plain_handler_was_not_told_it_is_told_after_the_restart() 
         if obj.name == "d":
             done.set()
 
-    registration = informer.add_event_handler(on_add=on_add)
+    registration = informer.add_event_handler(on_add=on_add, run_on="thread")
     async with informer:
         await began
     assert registration.stats.depth == 2

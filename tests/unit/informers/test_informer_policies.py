@@ -146,7 +146,7 @@ async def test_crossing_a_filter_is_an_addition_or_a_deletion(
         await maps.has_synced
         for number, color in enumerate(("blue", "blue", "red", "red", "blue")):
             patch = {"metadata": {"labels": {"color": color}}, "data": {"n": str(number)}}
-            kinform_api.touch(MAPS, "a", patch, "default")
+            kinform_api.patch(MAPS, "a", patch, "default")
         kinform_api.delete(MAPS, "b", "default")
         told = await changes.until("delete b known")
 

@@ -128,3 +128,25 @@ def test_invalid_options_are_named(client: Client) -> None:
     factory = SharedInformerFactory(client)
     with pytest.raises(ConfigError, match=r"options= takes kinform\.KindOptions"):
         factory.for_model(Secret, options=5)  # type: ignore[arg-type]
+
+
+def test_resync_periods_are_spread_by_the_jitter_and_informers_still_shared(client: Client) -> None:
+    """19.7: each informer draws its own period once; the key has the period that was given."""
+    factory = DynamicSharedInformerFactory(client, 100.0, resync_jitter=0.1)
+    kinds = [f"v1/kind{number}s" for number in range(40)]
+    informers = [factory.for_resource(kind).informer for kind in kinds]
+    periods = [each.add_event_handler(on_add=print).resync_period for each in informers]
+    assert all(90 <= period <= 110 for period in periods)
+    assert len(set(periods)) > 1
+    assert factory.for_resource(kinds[0]).informer is informers[0]
+    assert informers[0].add_event_handler(on_add=print).resync_period == periods[0]
+    assert {key.options.resync_period for key in factory.informers} == {100.0}
+    never = DynamicSharedInformerFactory(client, resync_jitter=0.1).for_resource(MAPS).informer
+    assert never.add_event_handler(on_add=print).resync_period == 0
+
+
+@pytest.mark.parametrize("jitter", [-0.1, 1, 5.0, "10%"])
+def test_invalid_jitter_is_refused(client: Client, jitter: float) -> None:
+    """19.7: a period is never zero or negative."""
+    with pytest.raises(ConfigError, match="resync_jitter must be a fraction"):
+        DynamicSharedInformerFactory(client, resync_jitter=jitter)

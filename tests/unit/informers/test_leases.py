@@ -114,7 +114,9 @@ async def test_a_handler_on_a_thread_requests_and_starts_another_informer(
         factory.start()
         synced.append(secrets.informer.has_synced.wait(20))
 
-    registration = factory.core.v1.config_maps.informer.add_event_handler(on_add=on_add)
+    registration = factory.core.v1.config_maps.informer.add_event_handler(
+        on_add=on_add, run_on="thread"
+    )
     async with factory, asyncio.timeout(20):
         await registration.has_synced
     assert synced == [True]

@@ -257,4 +257,4 @@ async def test_metrics_say_which_list_and_watch_they_are_of(namespaces: int) -> 
     async with informer:
         await informer.has_synced
 
-    assert metrics.names == ({"the pods"} if namespaces == 1 else {"pods in a", "pods in b"})
+    assert metrics.names == ({"the pods"} if namespaces == 1 else {"the pods[a]", "the pods[b]"})

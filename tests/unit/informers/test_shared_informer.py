@@ -48,7 +48,10 @@ async def test_neither_a_stuck_nor_a_failing_handler_keeps_anything_from_the_oth
         raise ValueError(obj.name)
 
     plain, in_a_task = Recorder(), AsyncRecorder()
-    behind = [maps.add_event_handler(on_add=each) for each in (stuck, stuck_for_ever)]
+    behind = [
+        maps.add_event_handler(on_add=stuck, run_on="thread"),
+        maps.add_event_handler(on_add=stuck_for_ever),
+    ]
     broken = maps.add_event_handler(on_add=failing)
     for recorder in (plain, in_a_task):
         maps.add_event_handler(recorder)
@@ -265,7 +268,7 @@ async def test_events_are_what_is_there_and_then_what_changes_until_the_stop(
         await maps.has_synced
         stream = maps.events()
         kinform_api.create(config_map("b"))
-        kinform_api.touch(MAPS, "a", {"data": {"x": "y"}}, "default")
+        kinform_api.patch(MAPS, "a", {"data": {"x": "y"}}, "default")
         kinform_api.delete(MAPS, "b", "default")
         async for event in stream:
             told.append((event.type.value, event.key, event.is_in_initial_list))

@@ -313,7 +313,7 @@ async def test_changes_are_stripped_and_handlers_never_see_what_went(
     )
     async with informer:
         await informer.has_synced
-        kinform_api.touch(MAPS, "a", {"data": {"x": "z"}}, "default")
+        kinform_api.patch(MAPS, "a", {"data": {"x": "z"}}, "default")
         kinform_api.delete(MAPS, "b", "default")
         await wait_until(lambda: len(seen) == 6)
 
@@ -334,7 +334,7 @@ async def test_a_relist_keeps_the_stripped_bytes_of_what_did_not_change(
     async with informer:
         await informer.has_synced
         before = {obj.name: obj.record for obj in informer.indexer.list()}
-        kinform_api.touch(MAPS, "a", {"data": {"x": "z"}}, "default")
+        kinform_api.patch(MAPS, "a", {"data": {"x": "z"}}, "default")
         await wait_until(lambda: sum(informer.status().relists.values()) == 1)
         await informer.wait_for_rv(kinform_api.resource_version)
         after = {obj.name: obj.record for obj in informer.indexer.list()}

@@ -83,7 +83,7 @@ async def test_a_life_from_list_to_delete_transforms_each_version_once(
     informer.add_event_handler(on_delete=on_delete)
     async with informer:
         await informer.has_synced
-        kinform_api.touch(MAPS, "m1", {"data": {"x": "y"}}, "default")
+        kinform_api.patch(MAPS, "m1", {"data": {"x": "y"}}, "default")
         kinform_api.delete(MAPS, "m2", "default")
         await lasts.until("m2 True")
         assert all(obj["marked"] for obj in informer.indexer.list())
@@ -106,7 +106,7 @@ async def test_a_relist_transforms_only_what_has_changed(
     informer = maps_of(client, transform, streaming=streaming)
     async with informer:
         await informer.has_synced
-        kinform_api.touch(MAPS, "m1", {"data": {"x": "y"}}, "default")
+        kinform_api.patch(MAPS, "m1", {"data": {"x": "y"}}, "default")
         await wait_until(lambda: sum(informer.status().relists.values()) == 1)
         assert all(obj["marked"] for obj in informer.indexer.list())
 

@@ -33,7 +33,7 @@ async def test_its_handler_is_told_everything_in_order_of_the_server(
             await informer.has_synced
             assert lines == ["add a"]
             kinform_api.create(config_map("b"))
-            kinform_api.touch(MAPS, "a", {"data": {"x": "y"}}, "default")
+            kinform_api.patch(MAPS, "a", {"data": {"x": "y"}}, "default")
             kinform_api.delete(MAPS, "b", "default")
             await wait_until(lambda: len(lines) == 4)
             assert informer.store.list_keys() == ["default/a"]

@@ -15,10 +15,12 @@ from kinform.informers import (
     DynamicSharedInformerFactory,
     Latch,
     ListWatch,
+    Scope,
     SharedIndexInformer,
     wait_for,
 )
-from kinform.informers._version_waiters import VersionWaiters, oldest
+from kinform.informers._source_versions import SourceVersions, oldest
+from kinform.informers._store_waiters import StoreWaiters
 from kinform.objects import Unstructured
 from kinform.testing import ApiServer, faults
 from tests.support.answers import pod_list
@@ -227,8 +229,9 @@ async def test_after_a_restart_versions_can_be_waited_for_again() -> None:
 
 def test_who_gave_up_waiting_is_forgotten() -> None:
     part = SourceState(resource_version="1")
-    awaited = VersionWaiters("pods", lambda: [part])
-    latch: Latch | None = awaited.latch("5", None)
+    awaited = StoreWaiters("pods")
+    reached = SourceVersions("pods", lambda: [part], Scope).condition("5", None)
+    latch: Latch | None = awaited.latch(reached, "reached version 5")
     reference = weakref.ref(latch) if latch is not None else None
     assert reference is not None
 
@@ -242,12 +245,36 @@ def test_who_gave_up_waiting_is_forgotten() -> None:
 
 def test_everyone_whose_version_has_come_is_let_through_and_no_other() -> None:
     part = SourceState()
-    awaited = VersionWaiters("pods", lambda: [part])
-    latches = {version: awaited.latch(version, None) for version in ("9", "10", "11")}
+    awaited = StoreWaiters("pods")
+    versions = SourceVersions("pods", lambda: [part], Scope)
+    latches = {
+        version: awaited.latch(versions.condition(version, None), f"reached version {version}")
+        for version in ("9", "10", "11")
+    }
     for version, come in (("8", []), ("10", ["9", "10"]), ("100", ["9", "10", "11"])):
         part.resource_version = version
         awaited.check()
         assert [each for each, latch in latches.items() if latch] == come
+
+
+async def test_versions_that_were_not_reached_before_a_server_went_back_are_lost() -> None:
+    """18.8: The server will use them again, for other changes; others are waited for."""
+    restored, other = SourceState("a", "20"), SourceState("b", "5")
+    awaited = StoreWaiters("pods")
+    versions = SourceVersions("pods", lambda: [restored, other], Scope)
+    lost = awaited.latch(versions.condition("30", None), "reached version 30")
+    kept = awaited.latch(versions.condition("15", None), "reached version 15")
+
+    restored.resource_version = "10"
+    versions.went_back("20", "10")
+    awaited.check()
+
+    with pytest.raises(AlreadyStoppedError, match="versions went back from 20 to 10"):
+        await lost
+    assert not kept
+    restored.resource_version = other.resource_version = "15"
+    awaited.check()
+    assert kept
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from kinform.informers import (
     Store,
     chain,
     field_index,
+    label_index,
     wait_for,
 )
 from kinform.models.core.v1 import Container, Pod
@@ -69,12 +70,12 @@ def test_an_informer_of_its_own_and_a_source_are_made_of_a_client(given: Any) ->
         ListWatch.for_resource(given, Pod)
 
 
-@pytest.mark.parametrize("wrong", [5, None, "v1/pods", [], Container, Pod()], ids=kind_of)
+@pytest.mark.parametrize("wrong", [5, None, "pods", [], Container, Pod()], ids=kind_of)
 def test_what_is_no_kind_has_no_informer(client: Client, wrong: Any) -> None:
     factory = SharedInformerFactory(client)
     with pytest.raises(InvalidNameError, match=r"is not a model class; for a resource"):
         new_informer(wrong, client)
-    with pytest.raises(InvalidNameError, match=r"is not a resource; pass a GVR such as GVR\.parse"):
+    with pytest.raises(InvalidNameError, match=r"is not a resource; .*'apps/v1/deployments'"):
         ListWatch.for_resource(client, wrong)
     with pytest.raises(
         (InvalidNameError, ConfigError), match=r"is not a resource|objects are available as"
@@ -198,10 +199,35 @@ def test_a_reflector_reads_a_list_watch(given: Any) -> None:
         Reflector(given, Store())
 
 
-@pytest.mark.parametrize("given", [5, None, [], {}], ids=kind_of)
+@pytest.mark.parametrize("given", [5, [], {}], ids=kind_of)
 def test_a_reflector_fills_a_store(given: Any) -> None:
     with pytest.raises(ConfigError, match=r"takes a Store, .*; a \w+ has no \w+\(\)"):
         Reflector(SOURCE, given)
+
+
+@pytest.mark.parametrize("options", [{}, {"store": None}], ids=["none", "None"])
+def test_a_reflector_without_a_store_says_what_to_pass(options: dict[str, Any]) -> None:
+    """18.28: a ConfigError, not Python's TypeError; the source is checked first."""
+    with pytest.raises(ConfigError, match=r"Reflector needs a store to fill: pass a Store\(\)"):
+        Reflector(SOURCE, **options)
+    source: Any = 5
+    for reflector in (Reflector, blocking.Reflector):
+        with pytest.raises(ConfigError, match=r"takes .*ListWatch"):
+            reflector(source, **options)
+
+
+def test_the_resync_period_of_a_reflector_is_a_number() -> None:
+    """18.28: a ConfigError, not the TypeError of a comparison."""
+    period: Any = "30s"
+    with pytest.raises(ConfigError, match=r"resync_period must be 0 \(never\) or more, not '30s'"):
+        Reflector(SOURCE, Store(), resync_period=period)
+
+
+def test_an_index_of_a_label_has_a_label() -> None:
+    """18.28: when it is created, not for each object."""
+    label: Any = 5
+    with pytest.raises(ConfigError, match=r"^label_index takes a label such as 'app', not int$"):
+        label_index(label)
 
 
 @pytest.mark.parametrize("given", [5, "by_node", [("by_node", len)]], ids=kind_of)

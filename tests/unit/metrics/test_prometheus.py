@@ -205,3 +205,19 @@ def test_many_threads_lose_no_count(
 
     found = _value(registry, "kinform_handler_events_total", handler="mine", result="ok")
     assert found == 2000
+
+
+def test_waits_of_a_cache_are_counted_with_their_time(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    """19: by kind, apart from waits for own writes."""
+    metrics.cache_waited("pods", 0.5)
+    metrics.cache_waited("pods", 1.5)
+    metrics.cache_waited_for_own_writes("pods", 0.25)
+    metrics.cache_created_informer("pods")
+
+    assert _value(registry, "kinform_cache_waits_total") == 2
+    assert _value(registry, "kinform_cache_wait_seconds_total") == 2.0
+    assert _value(registry, "kinform_cache_own_write_waits_total") == 1
+    assert _value(registry, "kinform_cache_own_write_wait_seconds_total") == 0.25
+    assert _value(registry, "kinform_cache_implicit_informers_total") == 1

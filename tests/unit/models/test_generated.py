@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -86,9 +87,10 @@ def test_every_class_of_a_module_says_what_it_is(name: str) -> None:
 
 
 def test_docstrings_name_the_kind_or_the_fields_that_use_the_type() -> None:
-    assert apps.v1.Deployment.__doc__ == (
-        "Deployment (apps/v1).\n\n    A Deployment keeps equal pods running and replaces them "
-        "gradually when their template changes.\n    "
+    # Python 3.13 removes the indentation itself.
+    assert cleandoc(apps.v1.Deployment.__doc__ or "") == (
+        "Deployment (apps/v1).\n\nA Deployment keeps equal pods running and replaces them "
+        "gradually when their template changes."
     )
     assert apps.v1.DeploymentSpec.__doc__ == "The spec of a Deployment."
     assert core.v1.Lifecycle.__doc__ == (

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from kinform.errors import EncodeError, ReadOnlyError
-from kinform.objects import FrozenDict, FrozenList, FrozenTexts, freeze, thaw
+from kinform.objects import FrozenDict, FrozenList, FrozenValues, freeze, thaw
 
 
 def tree() -> dict[str, Any]:
@@ -318,7 +318,7 @@ TEXTS = {"app": "web", "tier": "front"}
 
 @pytest.mark.parametrize("name", sorted(DICT_MUTATORS))
 def test_frozen_texts_refuse_every_mutator_of_dict(name: str) -> None:
-    frozen = FrozenTexts(TEXTS)
+    frozen = FrozenValues(TEXTS)
     with pytest.raises(ReadOnlyError, match=r"copy\(\)"):
         getattr(frozen, name)("app", "x")
     assert frozen == TEXTS
@@ -340,9 +340,9 @@ def test_frozen_texts_refuse_every_mutator_of_dict(name: str) -> None:
     ],
 )
 def test_what_is_made_of_frozen_texts_is_plain_and_ones_own(
-    read: Callable[[FrozenTexts], dict[str, str]],
+    read: Callable[[FrozenValues], dict[str, str]],
 ) -> None:
-    frozen = FrozenTexts(TEXTS)
+    frozen = FrozenValues(TEXTS)
     made = read(frozen)
     assert type(made) is dict
     assert made == TEXTS
@@ -350,7 +350,7 @@ def test_what_is_made_of_frozen_texts_is_plain_and_ones_own(
     assert frozen == TEXTS
 
 
-def test_frozen_texts_stay_frozen_when_they_are_pickled() -> None:
-    frozen = pickle.loads(pickle.dumps(FrozenTexts(TEXTS)))
-    assert type(frozen) is FrozenTexts
-    assert frozen == TEXTS
+def test_frozen_texts_are_plain_when_they_were_pickled() -> None:
+    found = pickle.loads(pickle.dumps(FrozenValues(TEXTS)))
+    assert type(found) is dict
+    assert found == TEXTS

@@ -11,7 +11,7 @@ import pytest
 
 from kinform.api import GVK, namespace_key
 from kinform.errors import DecodeError, ReadOnlyError
-from kinform.objects import JSON, FrozenTexts, Record, TreeHandle, Unstructured
+from kinform.objects import JSON, FrozenValues, Record, TreeHandle, Unstructured
 from tests.support.objects import POD, CountingCodec, payload_of, pod_tree, record_of
 
 
@@ -275,7 +275,7 @@ def test_nothing_that_a_record_shows_can_be_edited() -> None:
 
 def test_labels_are_fresh_and_frozen() -> None:
     handle = view()
-    assert type(handle.labels) is FrozenTexts
+    assert type(handle.labels) is FrozenValues
     assert {**handle.labels, "x": "y"} == handle.labels | {"x": "y"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from kinform import _native
 from kinform.api import GVK
 from kinform.errors import DecodeError
-from kinform.objects import Head
+from kinform.objects import JSON, Head, Record
 from kinform.protobuf import _head_reader, codec_for, owners_of
 from kinform.protobuf._head_reader import parsed_head
 from tests.support.breaking import broken
@@ -192,3 +193,45 @@ def test_however_it_is_broken(seed: int) -> None:
         insertion=lambda: chance.randbytes(chance.randrange(1, 20)),
     )
     assert _outcome(read_head, payload) == _outcome(parsed_head, payload)
+
+
+# -- what is shared --------------------------------------------------------------------------
+
+
+def _labelled(number: int) -> bytes:
+    metadata = [_field(1, "n"), _field(3, f"shop-{number}")]
+    return _object(*metadata, _label(f"example.test/key-{number}", f"value-{number}"))
+
+
+def _is_interned(text: str) -> bool:
+    """An equal string that is interned becomes ``text`` only if ``text`` was interned first."""
+    return sys.intern(text.encode().decode()) is text
+
+
+def test_objects_share_their_namespace_and_the_names_of_their_labels() -> None:
+    one, other = read_head(_labelled(1)), read_head(_labelled(1))
+    assert one.namespace is other.namespace
+    assert next(iter(one.labels)) is next(iter(other.labels))
+
+
+def test_nothing_of_an_object_is_interned() -> None:
+    """18.23: Python 3.12 never frees an interned string."""
+    text = (
+        b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-23","namespace":"shop-23",'
+        b'"labels":{"a/key-23":"value-23"}}}'
+    )
+    for head in (read_head(_labelled(23)), Record.read(text, JSON).head):
+        ((key, value),) = head.labels.items()
+        texts = [head.namespace, key, value]
+        assert not [text for text in texts if _is_interned(text)]
+
+
+def test_labels_that_never_come_back_take_no_memory() -> None:
+    """18.23: what is shared between objects is bounded."""
+    count = 20_000
+    read_head(_labelled(count))
+    before = sys.getallocatedblocks()
+    for number in range(count):
+        read_head(_labelled(number))
+    # The two tables of shared texts are full; each distinct name would be one more block.
+    assert sys.getallocatedblocks() - before < count

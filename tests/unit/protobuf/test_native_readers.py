@@ -317,7 +317,7 @@ def outcomes(kind: GVK, payload: bytes, *, is_compiled: bool = True) -> dict[str
         for name in view.__struct_fields__:
             read: Callable[[Any], Any] = attrgetter(name)
             if name in fields and not is_compiled:
-                read = _views._PythonReader(fields[name])
+                read = _views._PythonReader(fields[name], None)
             found[f"{part.name}.{name}"] = outcome(partial(read, view))
     return found
 
@@ -443,9 +443,9 @@ def test_a_circle_that_an_edit_makes_is_collected() -> None:
         return pod_with_environment().spec.containers[0]
 
     edits: list[Callable[[Any, Any], Any]] = [
-        lambda one, other: one.resources.claims.append(other),
-        lambda one, other: one.resources.limits.__setitem__("x", other),
-        lambda one, other: one.env.append(other),
+        lambda one, other: list.append(one.resources.claims, other),
+        lambda one, other: dict.__setitem__(one.resources.limits, "x", other),
+        lambda one, other: list.append(one.env, other),
     ]
     for edit in edits:
         struct, witness = blank(), Witness()
@@ -493,10 +493,13 @@ def test_nothing_is_kept() -> None:
         gc.collect()
         return sys.getallocatedblocks()
 
-    shared = (PodSpec, Container, EnvVar, type(pod_with_environment().spec), None, True, "")
+    shared: list[object] = [PodSpec, Container, EnvVar, type(pod_with_environment().spec)]
+    if sys.version_info < (3, 12):
+        # Later they are immortal: modules built for an older Python count them, and no other does.
+        shared += [None, True, ""]
     before = blocks(2)
     counts = [sys.getrefcount(each) for each in shared]
-    assert abs(blocks(60) - before) < 50
+    assert blocks(60) - before < 50
     now = [sys.getrefcount(each) for each in shared]
     assert max(abs(one - other) for one, other in zip(now, counts, strict=True)) < 30
 
@@ -557,11 +560,11 @@ def field_two(kind: str, convert: Any, how: str = "is", absent: Any = None) -> S
         (lambda: any_reader(None, (A,)).parts("text"), TypeError),
         (lambda: any_reader(None, (A,)).parts(bytearray()), TypeError),
         (lambda: any_reader(None, (A,), a=1), TypeError),
-        (lambda: any_field(any_reader(None, (A,)), 1, "a", len), TypeError),
-        (lambda: any_field(any_reader(None, (A,)), -1, "a", len), TypeError),
-        (lambda: any_field(5, 0, "a", len), TypeError),
-        (lambda: any_field(any_reader(None, (A,)), 0, 5, len), TypeError),
-        (lambda: any_field(any_reader(None, (A,)), 0, "a", len, a=1), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 1, "a", len, None), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), -1, "a", len, None), TypeError),
+        (lambda: any_field(5, 0, "a", len, None), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 0, 5, len, None), TypeError),
+        (lambda: any_field(any_reader(None, (A,)), 0, "a", len, None, a=1), TypeError),
     ],
 )
 def test_nonsense_is_refused(make: Any, error: type[Exception]) -> None:
@@ -610,7 +613,7 @@ def test_a_view_is_of_the_model_that_its_reader_is_for() -> None:
 
 def test_a_view_that_somebody_has_tampered_with_is_left_to_python() -> None:
     class Tampered:
-        field = ViewField(StructReader(None, (A,)), 0, "field", lambda view: "by Python")
+        field = ViewField(StructReader(None, (A,)), 0, "field", lambda view: "by Python", None)
 
     for wire in (
         *(None, 5, (), (b"", 0), (b"abc", 0, 4), (b"abc", 2, 1), (b"abc", -1, 2)),
@@ -635,6 +638,7 @@ def test_what_converts_may_do_what_it_likes_with_the_view() -> None:
             0,
             "field",
             lambda view: "by Python",
+            None,
         )
 
     for _ in range(100):
@@ -657,7 +661,7 @@ def test_whoever_is_the_first_to_read_a_field_reads_it_for_all() -> None:
         return [raw]
 
     nested: list[Any] = []
-    Twice.field = ViewField(field_two("converted", convert), 0, "field", lambda view: None)
+    Twice.field = ViewField(field_two("converted", convert), 0, "field", lambda view: None, None)
     made = Twice()
     made.__dict__["_wire"] = put(2, "x"), 0, 3
     assert made.field is nested[1]

@@ -340,6 +340,14 @@ async def test_timestamps_come_from_the_clock(kinform_api: ApiServer) -> None:
     assert second["metadata"]["creationTimestamp"] == "1970-01-01T00:00:00Z"
 
 
+async def test_a_server_cannot_be_restored_to_a_version_of_the_future() -> None:
+    """18.8: The error says where it is."""
+    async with ApiServer() as api:
+        now = api.resource_version
+        with pytest.raises(StateError, match=f"cannot go back to version {now}9; it is at {now}"):
+            api.restore(f"{now}9")
+
+
 async def test_a_restarted_server_refuses_the_versions_of_the_one_before() -> None:
     """18.8: A watch that resumes at a version of the earlier server must get a 410."""
     async with ApiServer() as earlier:

@@ -14,7 +14,7 @@ from kinform.transport._pacing import Pacing
 
 LARGE = 512 * 1024
 QUARTER = 256 * 1024  # of what is much
-PATIENCE = 0.004
+PATIENCE = 0.008
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def test_changes_are_read_at_once_however_many_come() -> None:
 async def test_with_a_latency_changes_are_read_a_few_at_a_time_until_they_ebb_away() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pacing = Pacing(ours, latency=PATIENCE)
+        pacing = Pacing(ours, latency=0.004)
         for _ in range(30):  # five hundred a second
             pacing.read(10 * 1024)
             await asyncio.sleep(0.002)

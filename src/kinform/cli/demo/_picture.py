@@ -14,6 +14,8 @@ from kinform.objects import Unstructured
 NODES = GVR("", "v1", "nodes")
 PODS = GVR("", "v1", "pods")
 DEPLOYMENTS = GVR("apps", "v1", "deployments")
+RESOURCES = {"Node": NODES, "Deployment": DEPLOYMENTS, "Pod": PODS}
+"""The resources that the demo shows, by kind."""
 
 
 class Health(enum.Enum):

@@ -8,6 +8,7 @@ from kinform.informers.dispatch._handler_options import (
     AnyHandler,
     HandlerOptions,
     ResourceEventHandler,
+    RunOn,
     SubscriptionOptions,
 )
 from kinform.informers.dispatch._invoker import HandlerFailure
@@ -27,5 +28,6 @@ __all__ = [
     "Policy",
     "Registration",
     "ResourceEventHandler",
+    "RunOn",
     "SubscriptionOptions",
 ]

@@ -1,6 +1,6 @@
 """The dispatcher: puts changes of the store into the mailbox of each handler.
 
-The store never waits for a handler and never runs its code: a thread or a task reads each mailbox.
+The store never waits for a handler: a runner of its own reads each mailbox.
 Methods run on the event loop's thread unless they say otherwise.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from kinform._runtime import Latch
 from kinform.informers._changes import Change, ChangeType
+from kinform.informers.dispatch._asyncio_use import find_asyncio_object
 from kinform.informers.dispatch._backlog_monitor import BacklogMonitor
 from kinform.informers.dispatch._events import EventStream, Inbox
 from kinform.informers.dispatch._handler_options import HandlerOptions, SubscriptionOptions
@@ -21,7 +22,12 @@ from kinform.informers.dispatch._invoker import HandlerFailure, HandlerInvoker, 
 from kinform.informers.dispatch._mailbox import Mailbox, mailbox_for
 from kinform.informers.dispatch._projection import EventProjection
 from kinform.informers.dispatch._registration import Registration, Subscription
-from kinform.informers.dispatch._runner import Runner, TaskRunner, ThreadRunner
+from kinform.informers.dispatch._runner import (
+    CallbackRunner,
+    Runner,
+    TaskRunner,
+    ThreadRunner,
+)
 from kinform.metrics import NO_METRICS, Metrics
 
 T = TypeVar("T")
@@ -105,7 +111,8 @@ class Dispatcher(Generic[T]):
         """
         callbacks = options.callbacks()
         mailbox = mailbox_for(options.policy, options.capacity)
-        outcomes = self._outcomes(options.name or callbacks.name)
+        name = options.name or callbacks.name
+        outcomes = self._outcomes(name)
         has_synced = Latch(f"{outcomes.name} has synced")
         projection = EventProjection(from_entry or self._from_entry, options.filter)
         invoker = HandlerInvoker(
@@ -113,14 +120,17 @@ class Dispatcher(Generic[T]):
             projection=projection,
             outcomes=outcomes,
             has_synced=has_synced,
-            measure=self._measure(outcomes.name, mailbox),
+            measure=self._measure(name, mailbox),
         )
-        runner: Runner = (
-            TaskRunner(mailbox, invoker.invoke_async, name=outcomes.name)
-            if callbacks.is_async
-            else ThreadRunner(mailbox, invoker.invoke, name=outcomes.name)
-        )
-        subscription = self._subscribe(options, mailbox, runner, outcomes, has_synced)
+        runner: Runner
+        if callbacks.is_async:
+            runner = TaskRunner(mailbox, invoker.invoke_async, name=outcomes.name)
+        elif options.run_on == "thread":
+            _warn_about_asyncio(outcomes.name, options)
+            runner = ThreadRunner(mailbox, invoker.invoke, name=outcomes.name)
+        else:
+            runner = CallbackRunner(mailbox, invoker.invoke, name=outcomes.name)
+        subscription = self._subscribe(name, options, mailbox, runner, outcomes, has_synced)
         self._admit(subscription, replay, synced=synced)
         return Registration(subscription)
 
@@ -134,18 +144,21 @@ class Dispatcher(Generic[T]):
     ) -> EventStream[T]:
         """Like ``add``, but return the changes as an iterator. Thread-safe."""
         mailbox = mailbox_for(options.policy, options.capacity)
-        outcomes = self._outcomes(options.name or "events")
+        name = options.name or "events"
+        outcomes = self._outcomes(name)
         has_synced = Latch(f"{outcomes.name} has synced")
         inbox = Inbox(mailbox, has_synced)
-        subscription = self._subscribe(options, mailbox, inbox, outcomes, has_synced)
+        subscription = self._subscribe(name, options, mailbox, inbox, outcomes, has_synced)
         stream = EventStream(
             subscription, inbox, EventProjection(from_entry or self._from_entry, options.filter)
         )
         self._admit(subscription, replay, synced=synced)
         return stream
 
-    def deliver(self, changes: Sequence[Change]) -> bool:
-        """Put changes into all mailboxes. Unchanged updates go only where accepted.
+    def deliver(self, changes: Sequence[Change], *, all_updates: bool = False) -> bool:
+        """Put changes into all mailboxes. Updates to the same version go only where accepted.
+
+        With ``all_updates`` they go everywhere: the same version is not the same state.
 
         Returns whether a subscriber with the policy ``block`` is full; then await
         ``wait_for_capacity``. Call ``run_inline_handlers`` afterwards to run inline handlers.
@@ -157,7 +170,7 @@ class Dispatcher(Generic[T]):
             if mailbox.is_closed:
                 subscription.remove()
                 continue
-            if subscription.accepts_unchanged:
+            if all_updates or subscription.accepts_unchanged:
                 accepted = changes
             else:
                 if changed is None:
@@ -172,7 +185,7 @@ class Dispatcher(Generic[T]):
         if self._metrics is not NO_METRICS:
             for subscription in self._subscriptions:
                 depth = subscription.mailbox.depth
-                self._metrics.handler_depth(self._name, subscription.name, depth)
+                self._metrics.handler_depth(self._name, subscription.metrics_name, depth)
         return is_full
 
     def run_inline_handlers(self) -> None:
@@ -296,6 +309,7 @@ class Dispatcher(Generic[T]):
 
     def _subscribe(
         self,
+        name: str,
         options: SubscriptionOptions[T],
         mailbox: Mailbox,
         runner: Runner,
@@ -304,6 +318,7 @@ class Dispatcher(Generic[T]):
     ) -> Subscription:
         return Subscription(
             options,
+            metrics_name=name,
             mailbox=mailbox,
             runner=runner,
             outcomes=outcomes,
@@ -329,7 +344,7 @@ class Dispatcher(Generic[T]):
             subscription.halt(lambda: None)
 
     def _remove(self, subscription: Subscription) -> None:
-        self._metrics.handler_removed(self._name, subscription.name)
+        self._metrics.handler_removed(self._name, subscription.metrics_name)
         with self._lock:
             self._subscriptions = tuple(
                 each for each in self._subscriptions if each is not subscription
@@ -360,3 +375,19 @@ async def _all_set(latches: Mapping[Subscription, Latch], timeout: float) -> Non
                 await latch
     except TimeoutError:
         return
+
+
+def _warn_about_asyncio(name: str, options: HandlerOptions[T]) -> None:
+    """Warn about a handler on a thread that uses objects of asyncio."""
+    for event, function in options.functions().items():
+        found = find_asyncio_object(function)
+        if found is not None:
+            _log.warning(
+                "handler %s runs on a thread, but its %s uses %s, which is not thread-safe: the "
+                "event loop may not notice. Register it with run_on='loop' if that is your loop, "
+                "or use loop.call_soon_threadsafe",
+                name,
+                event,
+                found,
+            )
+            return

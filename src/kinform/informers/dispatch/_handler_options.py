@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -20,7 +20,11 @@ from kinform.informers.dispatch._projection import Filter
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
+RunOn = Literal["loop", "thread"]
+"""Where a ``def`` handler runs: on the event loop, or on a thread of its own."""
+
 _POLICIES: tuple[str, ...] = get_args(Policy)
+_PLACES: tuple[str, ...] = get_args(RunOn)
 
 
 class HandlesAdd(Protocol[T_contra]):
@@ -43,6 +47,7 @@ class ResourceEventHandler(HandlesAdd[T], HandlesUpdate[T], HandlesDelete[T], Pr
 
 
 AnyHandler = HandlesAdd[T] | HandlesUpdate[T] | HandlesDelete[T]
+"""An object with at least one of ``on_add``, ``on_update`` and ``on_delete``."""
 
 
 class SubscriptionOptions(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -87,35 +92,49 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
         on_add: ``on_add(obj)``, if there is no handler object.
         on_update: ``on_update(old, new)``, likewise.
         on_delete: ``on_delete(deleted)``, likewise.
+        run_on: Where a ``def`` handler runs: on the informer's event loop, the default, or on its
+            own thread. An ``async def`` handler runs on the loop.
     """
 
     handler: AnyHandler[T] | None = None
     on_add: Callable[[T], object] | None = None
     on_update: Callable[[T, T], object] | None = None
     on_delete: Callable[[DeletedObject[T]], object] | None = None
+    run_on: RunOn | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.callbacks()
+        callbacks = self.callbacks()
+        if self.run_on is not None and self.run_on not in _PLACES:
+            raise ConfigError(f"run_on must be one of {', '.join(_PLACES)}, not {self.run_on!r}")
+        if callbacks.is_async and self.run_on == "thread":
+            raise ConfigError(
+                f"{callbacks.name} is async def, which runs on the event loop; "
+                "make it def, or leave out run_on='thread'"
+            )
 
     def callbacks(self) -> Callbacks[T]:
         """Return the callbacks of the handler."""
+        given = self.functions()
+        named = next(iter(given.values())) if self.handler is None else self.handler
+        takes_flag = self.handler is not None
+        return _callbacks(given, name=self.name or _name_of(named), takes_flag=takes_flag)
+
+    def functions(self) -> dict[str, Callable[..., object]]:
+        """Return the functions or methods of the handler as they were given, by event."""
         keywords = {
             "on_add": self.on_add,
             "on_update": self.on_update,
             "on_delete": self.on_delete,
         }
         if self.handler is None:
-            given = _given(keywords, "this handler")
-            name = _name_of(next(iter(given.values())))
-            return _callbacks(given, name=self.name or name, takes_flag=False)
+            return _given(keywords, "this handler")
         if any(callback is not None for callback in keywords.values()):
             raise ConfigError("pass a handler object, or on_add, on_update and on_delete, not both")
         name = _name_of(self.handler)
         if inspect.isclass(self.handler):
             raise ConfigError(f"handler: {name} is a class; pass an instance of it")
-        methods = {event: getattr(self.handler, event, None) for event in keywords}
-        return _callbacks(_given(methods, name), name=self.name or name, takes_flag=True)
+        return _given({event: getattr(self.handler, event, None) for event in keywords}, name)
 
 
 class Callbacks(msgspec.Struct, Generic[T], frozen=True):
@@ -137,7 +156,7 @@ def _callbacks(
             f"{event} is {'async def' if each else 'def'}" for event, each in is_async.items()
         )
         raise ConfigError(
-            f"{name}: {kinds}; a handler runs on a thread or in a task, so make all callbacks "
+            f"{name}: {kinds}; a handler is called or awaited, so make all callbacks "
             "def or all async def, or register two handlers"
         )
     on_add = given.get("on_add")

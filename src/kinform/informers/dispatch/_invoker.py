@@ -11,9 +11,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from kinform._runtime import Latch
+from kinform._runtime import Latch, running_loop
 from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
+from kinform.informers.dispatch._asyncio_use import is_asyncio_error
 from kinform.informers.dispatch._handler_options import Callbacks
 from kinform.informers.dispatch._mailbox import SYNCED, Item
 from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
@@ -81,7 +82,7 @@ class Outcomes:
 
 
 class HandlerInvoker(Generic[T]):
-    """Calls the handler for each change: ``invoke`` on a thread, ``invoke_async`` in a task.
+    """Calls the handler for each change: ``invoke`` if it is def, ``invoke_async`` in a task.
 
     Args:
         measure: Called with the duration of each call in seconds and whether it succeeded.
@@ -127,10 +128,21 @@ class HandlerInvoker(Generic[T]):
         try:
             self._outcomes.fail(change, error)
         except BaseException:
-            # Only exit exceptions get here; in a handler's thread they must not end the program.
+            # Only exit exceptions get here; those of the error handler must not end the program.
             _log.exception(
                 "on_handler_error raised an exit exception for handler %s", self._outcomes.name
             )
+        loop = running_loop()
+        if loop is None:
+            if is_asyncio_error(error):
+                _log.warning(
+                    "handler %s runs on a thread, where asyncio cannot be used; register it with "
+                    "run_on='loop', or make it async def",
+                    self._outcomes.name,
+                )
+        elif isinstance(error, SystemExit | KeyboardInterrupt):
+            # It ends the loop, but not from here, where a change is being delivered.
+            loop.call_soon(_raise, error)
 
     async def invoke_async(self, item: Item) -> None:
         """Deliver one item. Raises only the cancellation of the task, or exit exceptions."""
@@ -181,3 +193,7 @@ class HandlerInvoker(Generic[T]):
         elif callbacks.on_delete is not None:
             return callbacks.on_delete(deleted_object(change, event))
         return None
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -51,6 +51,7 @@ class Subscription:
         self,
         options: SubscriptionOptions[Any],
         *,
+        metrics_name: str,
         mailbox: Mailbox,
         runner: Runner,
         outcomes: Outcomes,
@@ -59,6 +60,7 @@ class Subscription:
         on_stopped: Callable[[Subscription], None],
     ) -> None:
         self.name = outcomes.name
+        self.metrics_name = metrics_name
         self.accepts_unchanged = options.unchanged_updates
         self.policy = options.policy
         self.is_blocking = options.policy == "block"

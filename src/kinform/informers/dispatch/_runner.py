@@ -1,4 +1,4 @@
-"""Runners: start and end the thread or task that consumes a mailbox.
+"""Runners: start and end the consumer of a mailbox: a thread, a task, or callbacks of the loop.
 
 A consumer exists only while there are changes to deliver (a thread waits a little longer), so an
 idle handler needs no thread. A registration has at most one consumer at any time: calls never
@@ -17,7 +17,9 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from kinform._runtime import wake
+from kinform.informers._changes import Change
 from kinform.informers.dispatch._mailbox import Item, Mailbox
+from kinform.informers.dispatch._stall_monitor import StallMonitor
 from kinform.informers.dispatch._started_coroutine import StartedCoroutine
 from kinform.informers.dispatch._task_switch import TaskSwitch, task_switch_for
 
@@ -113,6 +115,69 @@ class Runner(ABC):
 
     def _wake(self) -> None:  # noqa: B027 - optional
         """Wake a waiting consumer. Requires the lock."""
+
+
+class CallbackRunner(Runner):
+    """Calls ``def`` handlers on the informer's loop, in callbacks like those of ``call_soon``.
+
+    ``run_inline`` calls them where the change arrives. Either way they run in the context of their
+    registration, with no current task, and only for a short turn: then the loop does other work.
+    """
+
+    def __init__(self, mailbox: Mailbox, invoke: Callable[[Item], None], *, name: str) -> None:
+        super().__init__(mailbox)
+        self._invoke = invoke
+        self._stalls = StallMonitor(name)
+        self._context = copy_context()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def run_inline(self) -> None:
+        # Scheduled, or the caller's caller; it ends on this thread only, after another look.
+        if self._is_active or not self._mailbox:
+            return
+        if asyncio.current_task() is not None:
+            self.notify()
+            return
+        with self._lock:
+            if not self._is_allowed:
+                return
+            self._is_active = True
+        self._context.run(self._run)
+
+    def _set_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def _launch(self) -> None:
+        assert self._loop is not None
+        soon = self._loop.call_soon if runs_here(self._loop) else self._loop.call_soon_threadsafe
+        try:
+            soon(self._run, context=self._context)
+        except RuntimeError:  # the loop is closed
+            self._end()
+
+    def _run(self) -> None:
+        """Deliver items for one turn."""
+        take, invoke, stalls = self._mailbox.take, self._invoke, self._stalls
+        items, since = 0, time.monotonic()
+        before = since
+        while self._is_allowed and (item := take()) is not None:
+            invoke(item)
+            now = time.monotonic()
+            if now - before >= stalls.limit and isinstance(item, Change):
+                stalls.report(item, now - before)
+            before = now
+            items += 1
+            if items >= _TURN_ITEMS or now - since > _TURN_SECONDS:
+                break
+        with self._lock:
+            if has_more := self._is_allowed and bool(self._mailbox):
+                ended = []
+            else:
+                ended = self._release()
+        if has_more:
+            self._launch()
+        for callback in ended:
+            callback()
 
 
 class ThreadRunner(Runner):

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, cast
 
 from kinform.api import GVK
 from kinform.errors import DecodeError, TransformError
-from kinform.informers._transforms import RecordTransform, steps_of
+from kinform.informers._transforms import NamespaceTransform, RecordTransform, steps_of
 from kinform.informers.reflector._quarantine import LogLimit, Quarantine
 from kinform.informers.reflector._target import KnownRecords
 from kinform.objects import JSON, Handle, Record
@@ -59,7 +59,14 @@ class Admission(Generic[T]):
         self._keeps_records = keeps_records
         self._expected_kind = expected_kind
         self.last_expected: GVK | None = None
-        self._steps = [self._step(each) for each in steps_of(transform)]
+        self._steps_by_namespace: dict[str, list[Callable[[Record], Record]]] = {}
+        if isinstance(transform, NamespaceTransform):
+            self._steps_by_namespace = {
+                name: self._steps_of(each) for name, each in transform.by_namespace
+            }
+            transform = transform.other
+        self._steps = self._steps_of(transform)
+        self._transforms = bool(self._steps or self._steps_by_namespace)
         self._known = known
         self.quarantine = quarantine if quarantine is not None else Quarantine()
         self._quarantined = self.quarantine.by_key
@@ -88,7 +95,7 @@ class Admission(Generic[T]):
 
     def admit(self, record: Record) -> T | None:
         """Return the object to store; ``None`` if it was quarantined."""
-        admitted = self._admitted(record)
+        admitted = self.admit_record(record)
         if admitted is None or self._keeps_records:
             return cast("T | None", admitted)
         return self._form.over(admitted)
@@ -99,13 +106,14 @@ class Admission(Generic[T]):
         if known is not None:
             self.quarantine.release(record.head.key)
             return known
-        admitted = self._admitted(record)
-        if admitted is not None and self._steps:
+        admitted = self.admit_record(record)
+        if admitted is not None and self._transforms:
             self._prepared[record.head.key] = admitted
         return admitted
 
-    def _admitted(self, record: Record) -> Record | None:
-        if not self._steps:
+    def admit_record(self, record: Record) -> Record | None:
+        """Return the record to store; ``None`` if it was quarantined."""
+        if not self._transforms:
             if self._quarantined:
                 self.quarantine.release(record.head.key)
             return record
@@ -160,6 +168,9 @@ class Admission(Generic[T]):
                 return known
         return None
 
+    def _steps_of(self, transform: Transform[T] | None) -> list[Callable[[Record], Record]]:
+        return [self._step(each) for each in steps_of(transform)]
+
     def _step(self, transform: Transform[T]) -> Callable[[Record], Record]:
         given: object = transform
         if isinstance(given, RecordTransform):
@@ -168,9 +179,12 @@ class Admission(Generic[T]):
 
     def _transformed(self, record: Record) -> Record:
         key = record.head.key
+        steps = self._steps
+        if self._steps_by_namespace:
+            steps = self._steps_by_namespace.get(record.head.namespace, steps)
         try:
             admitted = record
-            for step in self._steps:
+            for step in steps:
                 admitted = step(admitted)
             if admitted.head is not record.head and _identity(admitted) != _identity(record):
                 raise TransformError(

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from kinform.api import ListOptions
-from kinform.errors import CacheError
+from kinform.api import ListOptions, is_older
+from kinform.errors import CacheError, VersionRegressionError
 from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._open_watch import OpenWatch
@@ -21,6 +21,7 @@ from kinform.informers.reflector._server_contact import ServerContact
 from kinform.informers.reflector._silence_limit import SilenceLimit
 from kinform.informers.reflector._state import Phase, ReflectorState, SyncMode
 from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
+from kinform.informers.reflector._version_regression import VERSIONS_WENT_BACK
 from kinform.informers.sources import Source
 from kinform.metrics import Metrics
 from kinform.objects import Handle
@@ -136,17 +137,34 @@ class ReflectorContext(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_onl
         """Pass a complete list to the target.
 
         Raises:
+            VersionRegressionError: The list is older than the store, and was not expected to be.
             CacheError: The target failed.
         """
+        known = self.state.resource_version
+        went_back = is_older(version, known)
+        if went_back and not plan.went_back:
+            raise VersionRegressionError(
+                f"{self.name}: the server returned a list of version {version}, "
+                f"behind the known version {known}"
+            )
         objects = self.admission.listed(builder.records)
         try:
             self.target.replace(objects, version)
         except Exception as error:  # the store may be user code
             raise CacheError(f"{self.name}: the store rejected the list: {error}") from error
         self.admission.list_finished(builder.unreadable, namespace=self.source.namespace)
+        if went_back:
+            logger.warning(
+                "%s: the server's versions went back from %s to %s, probably because it was "
+                "restored from a backup; listed again: %d objects",
+                self.name,
+                known,
+                version,
+                len(objects),
+            )
         state = self.state
         if state.synced:
-            reason = plan.reason or "unknown"
+            reason = VERSIONS_WENT_BACK if went_back else plan.reason or "unknown"
             state.relists[reason] += 1
             self.metrics.relisted(self.name, reason)
         state.listed(version, mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from kinform._runtime import Demand
-from kinform.api import compare_resource_versions
+from kinform.api import compare_resource_versions, is_older
 from kinform.client import EventType, Frame
 from kinform.errors import CacheError, DecodeError, WatchReplayError
 from kinform.informers._changes import DeletedObject
@@ -14,6 +14,7 @@ from kinform.informers.reflector._admission import Admission
 from kinform.informers.reflector._open_watch import OpenWatch
 from kinform.informers.reflector._state import ReflectorState, error_kind
 from kinform.informers.reflector._target import ReflectorTarget, TargetFailedError
+from kinform.informers.reflector._version_regression import VersionCheck
 from kinform.objects import Handle, Record
 
 T = TypeVar("T", bound=Handle)
@@ -22,7 +23,7 @@ T = TypeVar("T", bound=Handle)
 UNVERSIONED = ("", "0")
 
 # A global is one lookup, an enum member two; these are used for every event.
-_ADDED, _BOOKMARK = EventType.ADDED, EventType.BOOKMARK
+_ADDED, _MODIFIED, _BOOKMARK = EventType.ADDED, EventType.MODIFIED, EventType.BOOKMARK
 _DELTA_TYPES = {EventType.ADDED: DeltaType.ADDED, EventType.MODIFIED: DeltaType.UPDATED}
 
 
@@ -36,13 +37,19 @@ class WatchEventApplier(Generic[T]):
     """
 
     def __init__(
-        self, name: str, target: ReflectorTarget[T], admission: Admission[T], state: ReflectorState
+        self,
+        name: str,
+        target: ReflectorTarget[T],
+        admission: Admission[T],
+        state: ReflectorState,
+        version_check: VersionCheck,
     ) -> None:
         self._name = name
         self._target = target
         self._admit = admission.admit
         self._admission = admission
         self._state = state
+        self._version_check = version_check
         # Deltas of the current batch that the target has not received yet.
         self._deltas: list[Delta[T]] = []
 
@@ -54,6 +61,8 @@ class WatchEventApplier(Generic[T]):
         state, admission = self._state, self._admission
         state.received(watch.received_at)
         before = state.resource_version
+        if not watch.events:
+            self._check_first(batch[0], watch)
         try:
             for frame in batch:
                 record = frame.record
@@ -62,7 +71,7 @@ class WatchEventApplier(Generic[T]):
                 else:
                     version = record.head.resource_version
                     if frame.type is _BOOKMARK:
-                        self._take_bookmark(version, watch)
+                        version = self._take_bookmark(version, watch)
                     elif record.gvk is admission.last_expected or self._is_expected(record):
                         state.event_at = state.contact_at
                         self._take_object(frame.type, record, watch)
@@ -120,10 +129,15 @@ class WatchEventApplier(Generic[T]):
         except Exception as error:  # the target may be user code
             raise CacheError(f"{self._name}: the store failed: {error}") from error
 
-    def _take_bookmark(self, version: str, watch: OpenWatch) -> None:
+    def _take_bookmark(self, version: str, watch: OpenWatch) -> str:
+        """Return the version of a bookmark; empty if it is behind the known one."""
         watch.received_bookmark()
+        if is_older(version, self._state.resource_version):
+            self._version_check.suspect()
+            return ""
         self._state.received_bookmark()
         self._pass_version(version)
+        return version
 
     def _pass_version(self, version: str) -> None:
         """Pass the version to the store if no delta contains it, so that waiters are released."""
@@ -152,6 +166,19 @@ class WatchEventApplier(Generic[T]):
         self._deltas.append(Delta(DeltaType.DELETED, gone, key))
         self._admission.quarantine.release(key)
 
+    def _check_first(self, frame: Frame, watch: OpenWatch) -> None:
+        """Raise if a watch starts with an update that is not newer than its version.
+
+        One event is enough, and later ones are not delayed by it. Deletions do not count: some
+        sources send them with the last version of the object.
+        """
+        record = frame.record
+        if frame.type is not _MODIFIED or record is None or watch.opened_from in UNVERSIONED:
+            return
+        order = compare_resource_versions(record.head.resource_version, watch.opened_from)
+        if order is not None and order <= 0:
+            raise self._replayed(record, watch)
+
     def _check_replay(self, record: Record, watch: OpenWatch) -> None:
         """Raise if an added object is not newer than the version the watch was opened from."""
         if watch.opened_from in UNVERSIONED:
@@ -164,7 +191,10 @@ class WatchEventApplier(Generic[T]):
         else:
             replayed = order <= 0
         if replayed:
-            raise WatchReplayError(
-                f"{self._name}: a watch from version {watch.opened_from} started with "
-                f"{record.head.key!r} at version {record.head.resource_version}, which is not newer"
-            )
+            raise self._replayed(record, watch)
+
+    def _replayed(self, record: Record, watch: OpenWatch) -> WatchReplayError:
+        return WatchReplayError(
+            f"{self._name}: a watch from version {watch.opened_from} started with "
+            f"{record.head.key!r} at version {record.head.resource_version}, which is not newer"
+        )

@@ -27,6 +27,8 @@ class ListBuilder(Generic[T]):
 
     Args:
         admission: Prepares each record for the store.
+        reuse_known: Whether to keep the stored bytes of known versions. If the server's versions
+            went back, the same version may be another state.
 
     Attributes:
         records: The records received so far, by key.
@@ -35,8 +37,9 @@ class ListBuilder(Generic[T]):
             been received.
     """
 
-    def __init__(self, admission: Admission[T]) -> None:
+    def __init__(self, admission: Admission[T], *, reuse_known: bool = True) -> None:
         self._admission = admission
+        self._admit = admission.admit_listed if reuse_known else admission.admit_record
         self.records: dict[str, Record] = {}
         self.unreadable: set[str] = set()
         self.is_late = False
@@ -47,7 +50,7 @@ class ListBuilder(Generic[T]):
             self.unreadable.add(self._admission.refuse_nameless(record))
             return
         key = record.head.key
-        admitted = self._admission.admit_listed(record)
+        admitted = self._admit(record)
         if admitted is None:
             self.unreadable.add(key)
             admitted = self._admission.last_good(key)

@@ -63,12 +63,14 @@ class ListStep(Generic[T]):
 
     async def _fetch_all(self, phase: ListPhase, options: ListOptions) -> PagedList[T]:
         if phase.pages is None:
-            phase.pages = self._new_list(options)
+            phase.pages = self._new_list(phase, options)
         try:
             return await self._fetch(phase, phase.pages)
         except PagesExpiredError:
             # The version expired between two pages. A single request cannot expire midway.
-            phase.pages = self._new_list(options.replace(limit=None, resource_version_match=""))
+            phase.pages = self._new_list(
+                phase, options.replace(limit=None, resource_version_match="")
+            )
         try:
             return await self._fetch(phase, phase.pages)
         except PagesExpiredError:
@@ -76,8 +78,9 @@ class ListStep(Generic[T]):
                 f"{self._context.name}: the server split a list without a limit into pages"
             ) from None
 
-    def _new_list(self, options: ListOptions) -> PagedList[T]:
-        return PagedList(ListBuilder(self._context.admission), options)
+    def _new_list(self, phase: ListPhase, options: ListOptions) -> PagedList[T]:
+        builder = ListBuilder(self._context.admission, reuse_known=not phase.plan.went_back)
+        return PagedList(builder, options)
 
     async def _fetch(self, phase: ListPhase, pages: PagedList[T]) -> PagedList[T]:
         contact = self._context.contact

@@ -18,14 +18,21 @@ class ListPlan(msgspec.Struct, frozen=True):
 
     Attributes:
         newest: Request the newest state, because the known version is unusable.
+        went_back: The server's versions went back, or seem so: the list may be older than the
+            store, and the same version of an object may be another state.
         reason: The reason for a relist; empty for the first list.
     """
 
     newest: bool = False
+    went_back: bool = False
     reason: str = ""
 
     def after(self, verdict: Verdict) -> ListPlan:
-        return ListPlan(self.newest or verdict.forget_version, verdict.reason or self.reason)
+        return ListPlan(
+            newest=self.newest or verdict.forget_version,
+            went_back=self.went_back or verdict.went_back,
+            reason=verdict.reason or self.reason,
+        )
 
 
 class PhaseState(msgspec.Struct, eq=False, kw_only=True):

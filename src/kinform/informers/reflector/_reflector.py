@@ -77,6 +77,8 @@ class Reflector(Generic[T]):
     WATCHING     connection lost, 401, 403, 429, 503          WAITING, WATCHING
     WATCHING     500 three times, 504 too large twice         WAITING, NEW
     WATCHING     404; other refusals; the store failed        WAITING, NEW
+    WATCHING     the server's versions went back              NEW, the newest
+    any list     older than the store                         the same, the newest
     WATCHING     over, and the source has no versions         NEW
     WATCHING     405                                          POLLING
     WATCHING     403 or 405, before it is resumed             NEW
@@ -93,13 +95,14 @@ class Reflector(Generic[T]):
     the server has not refused the version until then, or when a second watch continues after
     events of the first. Servers refuse an expired version at once, in the response or in the
     first event. ``staleness`` is ``None`` until the missed events have been received. A version
-    that the server has not reached yet is not refused: such a watch is silent.
+    that the server has not reached yet is not refused: such a watch is silent, and
+    ``_version_regression`` checks the server's version.
 
     Args:
         source: The resource to list and watch.
         store: The store to fill: a ``Store``, a ``DeltaFIFO``, a ``ReflectorTarget``, or any object
             with the methods of ``PlainStore``.
-        name: The name used in logs and errors.
+        name: The name used in logs, errors and metrics.
         admission: Prepares objects for the store: transform, quarantine, and reuse of known bytes.
         resource_version: The version of a store that is already filled; no list may be older.
         resume_from: The version of the objects that the store already has, from a snapshot or
@@ -115,7 +118,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         source: Source[T],
-        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T],
+        store: ReflectorTarget[T] | DeltaFIFO[T] | PlainStore[T] | None = None,
         *,
         name: str = "",
         admission: Admission[T] | None = None,
@@ -127,7 +130,8 @@ class Reflector(Generic[T]):
         options: ReflectorOptions | None = None,
         metrics: Metrics = NO_METRICS,
     ) -> None:
-        if not resync_period >= 0:
+        period: object = resync_period  # callers may be untyped
+        if not isinstance(period, int | float) or not period >= 0:
             raise ConfigError(f"resync_period must be 0 (never) or more, not {resync_period!r}")
         expect(
             source,
@@ -136,6 +140,11 @@ class Reflector(Generic[T]):
             expected="a ListWatch",
             hint="create one with ListWatch.for_resource(client, ...) or ListWatch(list, watch)",
         )
+        if store is None:
+            raise ConfigError(
+                "Reflector needs a store to fill: pass a Store(), a DeltaFIFO() or your own as the "
+                "second argument"
+            )
         if resume_from and resource_version:
             raise ConfigError("pass resume_from or resource_version, not both")
         if resume_from == "0":
@@ -145,7 +154,7 @@ class Reflector(Generic[T]):
             )
         self.name = name or source.name
         options = options or ReflectorOptions()
-        metrics = guarded(metrics)
+        metrics = guarded(metrics, name or source.metrics_name)
         target: ReflectorTarget[T] = target_for(store)
         self._target = target
         self._admission = admission or Admission(source.form, known=target.known_records())

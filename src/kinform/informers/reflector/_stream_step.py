@@ -33,7 +33,7 @@ class StreamStep(Generic[T]):
             )
         )
         started = state.clock()
-        builder = ListBuilder(context.admission)
+        builder = ListBuilder(context.admission, reuse_known=not phase.plan.went_back)
         try:
             version = await StreamedList(watch, builder, state).read(context.name)
         finally:

@@ -28,14 +28,16 @@ from kinform.errors import (
     TransportError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
+    VersionRegressionError,
     VeryShortWatchError,
     WatchReplayError,
     WatchSilenceError,
 )
 from kinform.informers.reflector._state import Phase
+from kinform.informers.reflector._version_regression import VERSIONS_WENT_BACK
 
 _VERSION_UNUSABLE = (ExpiredError, ResourceVersionTooLargeError)
-UNUSABLE_WATCH = (ExpiredError, WatchReplayError)
+UNUSABLE_WATCH = (ExpiredError, WatchReplayError, VersionRegressionError)
 """Errors that show that a watch cannot continue from this version."""
 
 _ABSENT = (NotFoundError, NoMatchError)
@@ -112,6 +114,7 @@ class Verdict(msgspec.Struct, frozen=True):
         pause: The kind of delay before it.
         patience: A factor for the backoff.
         forget_version: Request the newest state instead of "not older than" the known version.
+        went_back: The known versions are of another history: also do not keep known objects.
         downgrade: Remember that this resource does not support the attempted request.
         reason: The reason for a relist, if there is one.
     """
@@ -120,6 +123,7 @@ class Verdict(msgspec.Struct, frozen=True):
     pause: Pause = Pause.BACK_OFF
     patience: float = 1.0
     forget_version: bool = False
+    went_back: bool = False
     downgrade: bool = False
     reason: str = ""
 
@@ -141,6 +145,8 @@ def is_lost_connection(error: KinformError) -> bool:
 
 
 def _judge_stream(error: KinformError, facts: Facts) -> Verdict:
+    if isinstance(error, VersionRegressionError):
+        return Verdict(Phase.STREAMING, Pause.NONE, forget_version=True, went_back=True)
     if isinstance(error, _VERSION_UNUSABLE):
         return Verdict(Phase.STREAMING, _unless(facts.versioned), forget_version=True)
     if isinstance(error, (*_NOT_UNDERSTOOD, WatchSilenceError)):
@@ -167,6 +173,8 @@ def _judge_lost_stream(facts: Facts) -> Verdict:
 
 
 def _judge_list(error: KinformError, facts: Facts) -> Verdict:
+    if isinstance(error, VersionRegressionError):
+        return Verdict(Phase.LISTING, Pause.NONE, forget_version=True, went_back=True)
     if isinstance(error, _VERSION_UNUSABLE):
         # If the newest version was requested already, the response makes no sense: back off.
         return Verdict(Phase.LISTING, _unless(facts.versioned), forget_version=True)
@@ -196,6 +204,11 @@ def _judge_watch(error: KinformError, facts: Facts) -> Verdict:
         return _after(facts, _VERY_SHORT_WATCHES, reason="closed at once")
     if isinstance(error, WatchReplayError):
         return Verdict(Phase.NEW, _before_list(facts), reason="replayed")
+    if isinstance(error, VersionRegressionError):
+        pause = _before_list(facts)
+        return Verdict(
+            Phase.NEW, pause, forget_version=True, went_back=True, reason=VERSIONS_WENT_BACK
+        )
     if isinstance(error, CacheError):
         return Verdict(Phase.NEW, reason="store failed")
     if isinstance(error, ApiError | NoMatchError):

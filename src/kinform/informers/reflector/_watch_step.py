@@ -22,6 +22,7 @@ from kinform.informers.reflector._phases import (
 from kinform.informers.reflector._side_task import SideTask
 from kinform.informers.reflector._state import CAUGHT_UP_AFTER
 from kinform.informers.reflector._target import TargetFailedError
+from kinform.informers.reflector._version_regression import VersionCheck
 from kinform.objects import Handle
 
 T = TypeVar("T", bound=Handle)
@@ -34,12 +35,19 @@ class WatchStep(Generic[T]):
         self._context = context
         self._state = context.state
         self._target = context.target
+        self._version_check = VersionCheck(context.name, context.source, context.state)
         self._applier = WatchEventApplier(
-            context.name, context.target, context.admission, context.state
+            context.name, context.target, context.admission, context.state, self._version_check
         )
 
     async def run(self, phase: WatchPhase) -> PhaseState:
         watch = phase.watch
+        check_versions = partial(
+            self._version_check.run,
+            self._version_check.confirmed_at,
+            # One failure is a lost connection; more are an outage.
+            soon=phase.is_unconfirmed or self._state.attempts > 1,
+        )
         if watch is None:
             version = self._state.resource_version
             if not (version or phase.follows_list):
@@ -54,7 +62,10 @@ class WatchStep(Generic[T]):
         if phase.resume_from and phase.resume_from != self._state.resource_version:
             await self._resume(phase)  # an earlier watch has continued from it
         try:
-            async with SideTask(partial(self._resume_soon, phase) if phase.resume_from else None):
+            async with (
+                SideTask(partial(self._resume_soon, phase) if phase.resume_from else None),
+                SideTask(check_versions),
+            ):
                 while await self._take_from(watch) is ReadOutcome.STOPPED:
                     await self._target.wait_for_capacity()
         finally:

@@ -1,7 +1,13 @@
 """Sources: list and watch a resource through a client or through any two callables."""
 
 from kinform.informers.sources._listwatch import ForResourceOptions, ListWatch, SourceCallable
-from kinform.informers.sources._source import Batches, Source, TweakListOptions, WatchStream
+from kinform.informers.sources._source import (
+    Batches,
+    Source,
+    TweakListOptions,
+    WatchStream,
+    metrics_name,
+)
 
 __all__ = [
     "Batches",
@@ -11,4 +17,5 @@ __all__ = [
     "SourceCallable",
     "TweakListOptions",
     "WatchStream",
+    "metrics_name",
 ]

@@ -12,6 +12,7 @@ from kinform.client import (
     Fields,
     Labels,
     ObjectList,
+    Place,
     Resource,
     ResourceOrModel,
     ViewWatcher,
@@ -178,7 +179,7 @@ class ClientSource(ListWatch[T]):
     def __init__(
         self,
         client: ViewWatcher[T],
-        place: Resource,
+        place: Place,
         *,
         namespace: str | None,
         labels: Labels,

@@ -20,7 +20,7 @@ from kinform.client import (
     checked_form,
 )
 from kinform.errors import ConfigError, StateError
-from kinform.objects import Handle
+from kinform.objects import Handle, PartialObjectMetadata
 
 T = TypeVar("T", bound=Handle)
 S = TypeVar("S")
@@ -132,6 +132,11 @@ class Source(ABC, Generic[T]):
             "source with ListWatch.for_resource"
         )
 
+    @property
+    def metrics_name(self) -> str:
+        """The name used in metrics: the resource and the namespace, without selectors."""
+        return metrics_name(self.resource, self.form, self.namespace) or self.name
+
     def __repr__(self) -> str:
         return f"<ListWatch {self.name or 'of two callables'} as {self.form.__name__}>"
 
@@ -210,3 +215,13 @@ class Batches:
         if await self.read_into(keep) is ReadOutcome.ENDED:
             raise StopAsyncIteration
         return received
+
+
+def metrics_name(
+    resource: GVR | str | None, form: type[Handle], namespace: str | None = None
+) -> str:
+    """Return the name of a resource in metrics; empty if it has none."""
+    if resource is None:
+        return ""
+    place = f"/{namespace}" if namespace else ""
+    return f"{resource}{place}{':metadata' if issubclass(form, PartialObjectMetadata) else ''}"

@@ -28,9 +28,10 @@ from kinform.informers.store._keys import (
     index_func_to_key_func,
 )
 from kinform.informers.store._mutation_cache import MutationCache
+from kinform.informers.store._query import select_records
 from kinform.informers.store._snapshot import Snapshot
 from kinform.informers.store._store import Store, StoreWrite
-from kinform.informers.store._table import Table, TableWrite
+from kinform.informers.store._table import IndexCondition, Table, TableWrite
 from kinform.informers.store._undelta_store import UndeltaStore
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "ExpiringStore",
     "HandleAdapter",
     "HeadIndex",
+    "IndexCondition",
     "IndexFunc",
     "Indexer",
     "Indexers",
@@ -60,4 +62,5 @@ __all__ = [
     "label_index",
     "namespace_index",
     "owner_index",
+    "select_records",
 ]

@@ -93,6 +93,10 @@ class Index:
         read = self.read
         return [read(key, entry) for key, entry in entries.items()]
 
+    def values_of(self, key: str) -> Values:
+        """Return the values that a key is indexed under."""
+        return self._values.get(key, ())
+
     def __contains__(self, key: str) -> bool:
         """Whether this key was read, successfully or not."""
         return key in self._values

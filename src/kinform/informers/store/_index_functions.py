@@ -74,7 +74,12 @@ class LabelIndex(HeadIndex):
 
 
 def label_index(label: str) -> LabelIndex:
-    """Return an index function for the value of a label. Objects without it are not indexed."""
+    """Return an index function for the value of a label. Objects without it are not indexed.
+
+    Raises:
+        ConfigError: ``label`` is not a str.
+    """
+    expect(label, str, receiver="label_index", expected="a label such as 'app'")
     return LabelIndex(label)
 
 

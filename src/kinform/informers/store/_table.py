@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kinform.errors import CacheError, UnknownIndexError
 from kinform.informers.store._entries import Entry, EntryAdapter
-from kinform.informers.store._index import Buckets, Index, Reading
+from kinform.informers.store._index import Buckets, Index, Reading, each_value
 
 
 class TableWrite(NamedTuple):
@@ -28,6 +28,17 @@ class TableWrite(NamedTuple):
     key: str
     entry: Entry | None
     resource_version: str = ""
+
+
+class IndexCondition(NamedTuple):
+    """Selects entries with one of the values in an index, or, if negated, with none of them."""
+
+    name: str
+    values: frozenset[str]
+    negated: bool = False
+
+    def admits(self, values: Iterable[str]) -> bool:
+        return self.values.isdisjoint(values) is self.negated
 
 
 class _State:
@@ -94,11 +105,43 @@ class Table:
     def union(self, name: str, values: Sequence[str]) -> list[Entry]:
         """Return the entries with any of the index values, without duplicates."""
         with self._lock:
-            buckets = self.buckets(name)
-            found = {
-                key: entry for value in values for key, entry in buckets.get(value, {}).items()
-            }
-        return list(found.values())
+            return list(self._union(IndexCondition(name, frozenset(values))).values())
+
+    def select(self, conditions: Sequence[IndexCondition] = ()) -> tuple[dict[str, Entry], str]:
+        """Return the entries that fulfil all conditions by key, and the version they are of.
+
+        Raises:
+            UnknownIndexError: An index does not exist.
+        """
+        with self._lock:
+            state = self._state
+            wanted = [each for each in conditions if not each.negated]
+            if wanted:
+                first = min(wanted, key=self._count)
+                found = self._union(first)
+            else:
+                first, found = None, state.items.copy()
+            for condition in conditions:
+                if condition is not first:
+                    values_of = self.indices[condition.name].values_of
+                    found = {
+                        key: entry
+                        for key, entry in found.items()
+                        if condition.admits(each_value(values_of(key)))
+                    }
+            return found, state.resource_version
+
+    def _count(self, condition: IndexCondition) -> int:
+        """Return how many entries a condition admits, at most."""
+        buckets = self.buckets(condition.name)
+        return sum(len(buckets.get(value, ())) for value in condition.values)
+
+    def _union(self, condition: IndexCondition) -> dict[str, Entry]:
+        buckets = self.buckets(condition.name)
+        found: dict[str, Entry] = {}
+        for value in condition.values:
+            found.update(buckets.get(value, {}))
+        return found
 
     def buckets(self, name: str) -> Buckets:
         """Return the live buckets of an index. They may change between two operations on them.

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 from kinform._checks import check_callable, expect
 from kinform.api import GVR
-from kinform.client import Fields, Labels, suggest_resource
+from kinform.client import Fields, Labels, ResourceLike, gvr_of, suggest_resource
 from kinform.errors import ConfigError, NoMatchError
 from kinform.informers._factory import InformerFactory
-from kinform.informers._informer_key import Namespaces, ResourceLike, as_gvr
 from kinform.informers._kind_options import KindOptions
 from kinform.informers._lease import ResourceInformer
+from kinform.informers._namespace_options import Namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.typed._generated_groups import Groups
 from kinform.models import known_resources, model_for
@@ -76,7 +76,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         check_callable("build", build)
 
         def make() -> SharedIndexInformer[M]:
-            built = build(self.client, key.options.resync_period)
+            built = build(self.client, self._resync_period_of(key))
             expect(
                 built,
                 SharedIndexInformer,
@@ -104,7 +104,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
 
         For programs that handle any kind, and need the contents of the kinds they know.
         """
-        if model_for(as_gvr(resource)) is not None:
+        if model_for(gvr_of(resource)) is not None:
             return self.for_resource(resource, namespace=namespace, labels=labels, fields=fields)
         key = self._key(resource, namespace, labels, fields, only_metadata=True)
         return self._lease(
@@ -122,7 +122,7 @@ class SharedInformerFactory(InformerFactory[TypedObject], Groups):
         return model
 
     def _is_namespaced(self, resource: ResourceLike) -> bool:
-        known = model_for(as_gvr(resource)) or resource
+        known = model_for(gvr_of(resource)) or resource
         return super()._is_namespaced(known)
 
     def _stored_form(self, resource: GVR) -> type[Handle]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kinform._checks import expect_client
 from kinform.client import Fields, Labels, Watcher
 from kinform.errors import InvalidNameError, NoMatchError
-from kinform.informers._informer_key import Namespaces, as_namespaces
+from kinform.informers._namespace_options import NamespaceNames, as_namespaces
 from kinform.informers._shared_informer import SharedIndexInformer
 from kinform.informers.dispatch import HandlerFailure
 from kinform.informers.reflector import ReflectorOptions, Transform, WatchFailure
@@ -24,7 +24,7 @@ def new_informer(
     model: type[M],
     client: Watcher,
     *,
-    namespace: Namespaces = None,
+    namespace: NamespaceNames = None,
     labels: Labels = "",
     fields: Fields = "",
     resync_period: float = 0.0,
@@ -90,7 +90,7 @@ def new_informer(
     )
 
 
-def namespaces_of(model: type[TypedObject], namespace: Namespaces) -> tuple[str | None, ...]:
+def namespaces_of(model: type[TypedObject], namespace: NamespaceNames) -> tuple[str | None, ...]:
     """Return the namespace of each source of an informer; ``None`` for all namespaces.
 
     Raises:

@@ -33,6 +33,7 @@ APPLICATIONS = (
     Application("reports", "data", "registry.example/data/reports", 2, "batch"),
     Application("gateway", "edge", "registry.example/edge/gateway", 3, "frontend"),
 )
+"""The applications of the simulated cluster."""
 
 
 def namespace_manifest(name: str) -> Manifest:

@@ -34,7 +34,7 @@ class ClusterApi(Protocol):
         name: str,
         namespace: str = "",
         *,
-        grace_period_seconds: int | None = None,
+        grace_period: int | None = None,
     ) -> object: ...
 
 
@@ -98,7 +98,7 @@ class Simulation:
                 gvr,
                 metadata["name"],
                 metadata.get("namespace", ""),
-                grace_period_seconds=grace,
+                grace_period=grace,
             )
 
 

@@ -1,6 +1,6 @@
 """Faults between a server and its client, as values to inject on demand.
 
-api.faults.inject(faults.expired(), verb="watch", resource="pods")
+``api.faults.inject(faults.expired(), verb="watch", resource="pods")`` injects one.
 """
 
 from __future__ import annotations

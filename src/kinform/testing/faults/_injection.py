@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from kinform.api import GVR
+from kinform._checks import expect
+from kinform.client import ResourceLike
 from kinform.errors import ConfigError
 from kinform.testing.faults._fault import Fault, Hooks
 from kinform.testing.interception import (
@@ -17,6 +18,7 @@ from kinform.testing.interception import (
     Sink,
     WatchFrame,
 )
+from kinform.testing.resources import ResourceRegistry
 
 
 class Injection:
@@ -127,7 +129,8 @@ class FaultInterception:
 class Faults:
     """The injected faults of a server, as in ``ApiServer.faults``."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: ResourceRegistry) -> None:
+        self._registry = registry
         self._injections: list[Injection] = []
 
     def inject(
@@ -135,7 +138,7 @@ class Faults:
         fault: Fault,
         *,
         verb: str | None = None,
-        resource: str | GVR | None = None,
+        resource: ResourceLike | None = None,
         namespace: str | None = None,
         name: str | None = None,
         path: str | None = None,
@@ -148,7 +151,8 @@ class Faults:
         Args:
             fault: A fault from ``kinform.testing.faults``.
             verb: ``watch``, ``list``, …; ``None`` for all verbs that the fault supports.
-            resource: ``pods``, ``deployments.apps`` or a GVR.
+            resource: ``pods``, ``deployments.apps``, or a resource as for a client:
+                ``apps/v1/deployments``, a GVR or a model class.
             namespace: The namespace in the path; an empty string means "across all namespaces".
             name: The object's name in the path.
             path: The whole path; ``*`` matches anything.
@@ -157,13 +161,23 @@ class Faults:
             when: A predicate on the call, evaluated after all other criteria.
 
         Raises:
-            ConfigError: The criteria cannot match any request.
+            ConfigError: The criteria cannot match any request, or ``fault`` is not a fault.
+            NoMatchError: The resource is not served; the message suggests others.
         """
+        expect(
+            fault,
+            Fault,
+            receiver="faults.inject",
+            expected="a fault of kinform.testing.faults",
+            hint="call the function that returns it: inject(faults.expired(), ...)",
+        )
         if times is not None and times < 1:
             raise ConfigError(f"times={times} affects no request; pass at least 1, or None")
         if after < 0:
             raise ConfigError(f"after={after} is negative; pass the number of requests to skip")
-        calls = CallFilter(verb, resource, namespace, name, path, when)
+        calls = CallFilter.of(verb, resource, namespace, name, path, when)
+        if calls.resource is not None:
+            self._registry.check_served(calls.resource)
         if verb is not None and fault.verbs and verb not in fault.verbs:
             raise ConfigError(
                 f"the fault {fault.name!r} only supports {' and '.join(sorted(fault.verbs))}"

@@ -7,7 +7,7 @@ the request log only use this package.
 from __future__ import annotations
 
 from kinform.testing.interception._call import Call
-from kinform.testing.interception._call_filter import CallFilter
+from kinform.testing.interception._call_filter import CallCriteria, CallFilter
 from kinform.testing.interception._interceptor import Interception, Interceptor
 from kinform.testing.interception._responses import (
     EventEncoding,
@@ -19,6 +19,7 @@ from kinform.testing.interception._sink import Sink, SinkWrapper
 
 __all__ = [
     "Call",
+    "CallCriteria",
     "CallFilter",
     "EventEncoding",
     "FrameFilter",

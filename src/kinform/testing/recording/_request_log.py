@@ -9,9 +9,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
-from kinform.api import GVR
-from kinform.testing.interception import Call, CallFilter
+from kinform._checks import check_callable
+from kinform.client import ResourceLike
+from kinform.errors import ConfigError
+from kinform.testing.interception import Call, CallCriteria, CallFilter
+from kinform.testing.resources import ResourceRegistry
 
 
 @dataclass(slots=True, eq=False)
@@ -85,10 +89,13 @@ class ReceivedRequest:
 class RequestLog:
     """The requests that the server received, oldest first, as in ``ApiServer.requests``.
 
-    It keeps the latest ``limit`` requests.
+    It keeps the latest ``limit`` requests. Methods that take criteria (``CallCriteria``) raise
+    ``NoMatchError`` for a resource that is neither served nor in the log, and ``ConfigError`` for
+    a verb that does not exist.
     """
 
-    def __init__(self, *, limit: int = 10_000) -> None:
+    def __init__(self, registry: ResourceRegistry, *, limit: int = 10_000) -> None:
+        self._registry = registry
         self._received: deque[ReceivedRequest] = deque(maxlen=limit)
         self._waiting: list[tuple[Callable[[ReceivedRequest], bool], _Found]] = []
 
@@ -102,41 +109,23 @@ class RequestLog:
     def __getitem__(self, index: int) -> ReceivedRequest:
         return self._received[index]
 
-    def matching(
-        self,
-        *,
-        verb: str | None = None,
-        resource: str | GVR | None = None,
-        namespace: str | None = None,
-        name: str | None = None,
-        path: str | None = None,
-        when: Callable[[Call], bool] | None = None,
-    ) -> list[ReceivedRequest]:
+    def matching(self, **criteria: Unpack[CallCriteria]) -> list[ReceivedRequest]:
         """Return the requests that match all criteria, which are those of ``Faults.inject``."""
-        calls = CallFilter(verb, resource, namespace, name, path, when)
+        calls = self._filter(**criteria)
         return [request for request in self if calls.matches(request.call)]
 
-    def count(
-        self,
-        *,
-        verb: str | None = None,
-        resource: str | GVR | None = None,
-        namespace: str | None = None,
-        name: str | None = None,
-        path: str | None = None,
-        when: Callable[[Call], bool] | None = None,
-    ) -> int:
+    def count(self, **criteria: Unpack[CallCriteria]) -> int:
         """Return the number of requests that match all criteria."""
-        calls = CallFilter(verb, resource, namespace, name, path, when)
+        calls = self._filter(**criteria)
         return sum(calls.matches(request.call) for request in self)
 
     def lists(
-        self, resource: str | GVR | None = None, *, namespace: str | None = None
+        self, resource: ResourceLike | None = None, *, namespace: str | None = None
     ) -> list[ReceivedRequest]:
         return self.matching(verb="list", resource=resource, namespace=namespace)
 
     def watches(
-        self, resource: str | GVR | None = None, *, namespace: str | None = None
+        self, resource: ResourceLike | None = None, *, namespace: str | None = None
     ) -> list[ReceivedRequest]:
         return self.matching(verb="watch", resource=resource, namespace=namespace)
 
@@ -145,20 +134,39 @@ class RequestLog:
         self._received.clear()
 
     async def wait_for(
-        self, predicate: Callable[[ReceivedRequest], bool], *, timeout: float = 10.0
+        self,
+        predicate: Callable[[ReceivedRequest], bool] | None = None,
+        *,
+        timeout: float = 10.0,
+        **criteria: Unpack[CallCriteria],
     ) -> ReceivedRequest:
-        """Return the first request, past or future, for which ``predicate`` is true.
+        """Return the first request, past or future, that matches the predicate and all criteria.
 
         The predicate is called when a request arrives, and when its response starts and ends.
 
         Raises:
             TimeoutError: No request matched; the message lists the requests that arrived instead.
+            ConfigError: The predicate is not a function, or it raised an exception.
         """
+        if predicate is not None:
+            check_callable("the predicate of wait_for", predicate)
+        calls = self._filter(**criteria)
+
+        def matches(request: ReceivedRequest) -> bool:
+            if not calls.matches(request.call):
+                return False
+            try:
+                return predicate is None or predicate(request)
+            except Exception as error:
+                raise ConfigError(
+                    f"the predicate of wait_for failed on {request}: {error!r}"
+                ) from error
+
         for request in self:
-            if predicate(request):
+            if matches(request):
                 return request
         found: _Found = asyncio.get_running_loop().create_future()
-        waiting = (predicate, found)
+        waiting = (matches, found)
         self._waiting.append(waiting)
         try:
             return await asyncio.wait_for(found, timeout)
@@ -176,9 +184,21 @@ class RequestLog:
 
     def changed(self, request: ReceivedRequest) -> None:
         """Notify the waiters that this request changed."""
-        for predicate, found in self._waiting:
-            if not found.done() and predicate(request):
-                found.set_result(request)
+        for matches, found in self._waiting:
+            try:
+                if not found.done() and matches(request):
+                    found.set_result(request)
+            except ConfigError as error:  # for the waiter, not for the server
+                found.set_exception(error)
+
+    def _filter(self, **criteria: Unpack[CallCriteria]) -> CallFilter:
+        calls = CallFilter.of(**criteria)
+        if calls.resource is not None:
+            same_resource = CallFilter(resource=calls.resource)
+            # A custom resource may no longer be served.
+            if not any(same_resource.matches(request.call) for request in self):
+                self._registry.check_served(calls.resource)
+        return calls
 
 
 _Found = asyncio.Future[ReceivedRequest]

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from kinform.api import GVK, GVR
+from kinform.api import GVK, GVR, ApiResource
+from kinform.client import ResourceOrModel, place_of, suggest_kind, suggest_resource
+from kinform.errors import NoMatchError
 from kinform.testing.api_errors import QualifiedName
 from kinform.testing.resources._generated_resources import RESOURCES
 from kinform.testing.resources._resource_rows import ResourceRow
@@ -127,6 +129,41 @@ class ResourceRegistry:
         """Return the resource whose objects have this kind, if it can be stored."""
         return self._kinds.get((group, version, kind))
 
+    def require(self, resource: ResourceOrModel) -> ServedResource:
+        """Return a resource, given as for a client.
+
+        Raises:
+            NoMatchError: It is not served; the message suggests others.
+            InvalidNameError: ``resource`` is not a resource.
+        """
+        place = place_of(resource)
+        if isinstance(place, GVK):
+            served = self.find_kind(place.group, place.version, place.kind)
+            if served is None:
+                raise _not_served(str(place), suggest_kind(place, self._described()))
+            return served
+        gvr = place.gvr if isinstance(place, ApiResource) else place
+        served = self.find(gvr.group, gvr.version, gvr.resource)
+        if served is None:
+            raise _not_served(str(gvr), suggest_resource(gvr, self._described()))
+        return served
+
+    def check_served(self, resource: str | GVR) -> None:
+        """Check a GVR, a plural (``pods``) or a plural and its group (``deployments.apps``).
+
+        Raises:
+            NoMatchError: It is not served; the message suggests others.
+            InvalidNameError: The text cannot be the name of a resource.
+        """
+        if isinstance(resource, GVR):
+            self.require(resource)
+            return
+        plural, dot, group = resource.partition(".")
+        for served in self._resources.values():
+            if served.gvr.resource == plural and (not dot or served.gvr.group == group):
+                return
+        raise _not_served(resource, suggest_resource(GVR(group, "v1", plural), self._described()))
+
     def groups(self) -> dict[str, list[str]]:
         """Return the groups in discovery order, each with its versions by preference."""
         groups = {group: list(versions) for group, versions in self._built_in_groups.items()}
@@ -160,11 +197,30 @@ class ResourceRegistry:
         self._custom_groups = dict(groups)
         self.revision += 1
 
+    def _described(self) -> list[ApiResource]:
+        return [
+            ApiResource(
+                served.gvr,
+                served.kind,
+                served.namespaced,
+                singular=served.singular,
+                short_names=served.short_names,
+            )
+            for served in self._resources.values()
+        ]
+
     def _add(self, served: ServedResource) -> None:
         key = (served.gvr.group, served.gvr.version)
         self._resources[(*key, served.gvr.resource)] = served
         if "get" in served.verbs or "list" in served.verbs:
             self._kinds[(*key, served.kind)] = served
+
+
+def _not_served(resource: str, hint: str) -> NoMatchError:
+    return NoMatchError(
+        f"{resource!r} is not served{hint} "
+        "For a custom resource, create its CustomResourceDefinition first"
+    )
 
 
 def _from_row(row: ResourceRow, homes: dict[tuple[str, str], StoredKind]) -> ServedResource:

@@ -6,7 +6,7 @@ The reader takes the JSON of an object and returns the values as text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from sys import intern
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -184,11 +184,17 @@ def _walk(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
+# Most objects have one of a few values: nodes, phases, types.
+@lru_cache(maxsize=4096)
+def _shared(value: str) -> str:
+    return value
+
+
 def _as_text(value: Any, default: str) -> str:
     if value is None:
         return default
     if isinstance(value, str):
-        return intern(value)
+        return _shared(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -1,17 +1,29 @@
-"""The verbs for callers in the same process: objects as dicts, without a socket.
+"""The verbs for callers in the same process, without a socket.
 
 The semantics and the errors are those of HTTP.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
-from kinform.api import GVR, FieldSelector, LabelSelector, split_api_version
-from kinform.errors import NoMatchError
+from kinform.api import GVK
+from kinform.client import (
+    Fields,
+    Labels,
+    ObjectOrMapping,
+    Propagation,
+    Resource,
+    ResourceOrModel,
+    as_field_selector,
+    as_label_selector,
+    form_of,
+)
+from kinform.objects import JSON, Handle, Record, TypedObject, Unstructured, request_body
 from kinform.testing import api_errors
 from kinform.testing.formats import Representation
 from kinform.testing.requests import ParsedDeleteOptions, ParsedListOptions, ParsedWriteOptions
@@ -31,6 +43,19 @@ from kinform.testing.verbs import (
 )
 
 Json = dict[str, Any]
+M = TypeVar("M", bound=TypedObject)
+R = TypeVar("R")
+V = TypeVar("V", bound=Callable[..., Any])
+
+ServerPatchType = Literal["merge", "json", "strategic"]
+"""The types of patches that the server supports."""
+
+
+class Run(Protocol):
+    """Calls a function on the event loop of the server, and returns its result."""
+
+    def __call__(self, function: Callable[[], R], /) -> R: ...
+
 
 _PATCHES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_PATCH}
 _WRITE = ParsedWriteOptions()
@@ -47,20 +72,43 @@ _NOT_INHERITED = frozenset(
 )
 
 
+def _on_loop(verb: V) -> V:
+    """Return the same verb, called where the state of the cluster may be used."""
+
+    @functools.wraps(verb)
+    def call(self: InProcessApi, /, *args: Any, **options: Any) -> Any:
+        return self._run(lambda: verb(self, *args, **options))
+
+    return cast("V", call)
+
+
 class InProcessApi:
-    """The verbs of a cluster, in process. Only for use on the server's thread."""
+    """The verbs of a cluster, in process.
 
-    def __init__(self, cluster: ClusterState) -> None:
+    Resources are given as for a client: a GVR, a string such as ``v1/pods``, a GVK, or a model
+    class. With a class, the results are objects of this class, otherwise dicts.
+
+    Args:
+        cluster: The state to read and write.
+        run: Calls a function on the event loop of the server. Without it, the verbs are only for
+            use on this loop.
+    """
+
+    def __init__(self, cluster: ClusterState, run: Run | None = None) -> None:
         self._cluster = cluster
+        self._run: Run = run or _call
 
-    def create(self, obj: Mapping[str, Any]) -> Json:
+    @overload
+    def create(self, obj: M) -> M: ...
+    @overload
+    def create(self, obj: Mapping[str, Any]) -> Json: ...
+    @_on_loop
+    def create(self, obj: ObjectOrMapping) -> Any:
         """Create an object and return it as stored. The default namespace is ``default``."""
-        served = self._of_object(obj)
-        namespace = self._namespace_of(served, obj)
-        stored = create_object(self._cluster, served, namespace, _copy(obj), _WRITE)
-        return self._decoded(served, stored)
+        return self._create(form_of(obj), obj)
 
-    def load(self, objects: Iterable[Mapping[str, Any] | bytes]) -> int:
+    @_on_loop
+    def load(self, objects: Iterable[ObjectOrMapping | bytes]) -> int:
         """Store many objects unchanged, including their status, and return their number.
 
         As from a backup, they keep their uids and timestamps. JSON bytes load fastest.
@@ -76,144 +124,193 @@ class InProcessApi:
                     # Bytes are stored unchanged, and a line break would end a watch event.
                     document = ObjectDocument.from_object(msgspec.json.decode(given))
             else:
-                head = given
-                document = ObjectDocument.from_object(given)
+                head = given.to_dict() if isinstance(given, Handle) else given
+                document = ObjectDocument.from_object(head)
             served = self._of_object(head)
             restore_object(self._cluster, served, self._namespace_of(served, head), document)
             count += 1
         return count
 
-    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json:
+    @overload
+    def update(self, obj: M, *, subresource: str = "") -> M: ...
+    @overload
+    def update(self, obj: Mapping[str, Any], *, subresource: str = "") -> Json: ...
+    @_on_loop
+    def update(self, obj: ObjectOrMapping, *, subresource: str = "") -> Any:
         """Replace an object, or its status, and return it as stored."""
-        served = self._of_object(obj)
-        namespace = self._namespace_of(served, obj)
-        name = (obj.get("metadata") or {}).get("name", "")
+        tree = _tree_of(obj)
+        served = self._of_object(tree)
+        namespace = self._namespace_of(served, tree)
+        name = (tree.get("metadata") or {}).get("name", "")
         stored, _ = replace_object(
-            self._cluster, served, namespace, name, _copy(obj), _WRITE, subresource
+            self._cluster, served, namespace, name, tree, _WRITE, subresource
         )
-        return self._decoded(served, stored)
+        return _decoded(form_of(obj), served, stored)
 
+    @overload
     def patch(
         self,
-        gvr: GVR,
+        resource: type[M],
         name: str,
         patch: Any,
         namespace: str = "",
         *,
-        kind: str = "merge",
+        type: ServerPatchType = "merge",
         subresource: str = "",
-    ) -> Json:
-        """Patch an object and return it; ``kind`` is ``merge``, ``json`` or ``strategic``."""
-        served = self._of_resource(gvr)
+    ) -> M: ...
+    @overload
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        type: ServerPatchType = "merge",
+        subresource: str = "",
+    ) -> Json: ...
+    @_on_loop
+    def patch(
+        self,
+        resource: ResourceOrModel,
+        name: str,
+        patch: Any,
+        namespace: str = "",
+        *,
+        type: ServerPatchType = "merge",
+        subresource: str = "",
+    ) -> Any:
+        """Patch an object with a dict to merge or a list of JSON patch operations; return it.
+
+        A patch without a change keeps the version of the object.
+        """
+        served = self._cluster.registry.require(resource)
         stored = patch_object(
             self._cluster,
             served,
             self._namespace(served, namespace),
             name,
-            _patch_type(kind),
+            _media_type(type),
             patch,
             _WRITE,
             subresource,
         )
-        return self._decoded(served, stored)
+        return _decoded(form_of(resource), served, stored)
 
-    def touch(self, gvr: GVR, name: str, patch: Mapping[str, Any], namespace: str = "") -> int:
-        """Merge-patch an object and only return its version, which is the fastest change."""
-        served = self._of_resource(gvr)
-        place = self._namespace(served, namespace)
-        stored = patch_object(self._cluster, served, place, name, MERGE_PATCH, patch, _WRITE)
-        return stored.resource_version
-
+    @_on_loop
     def delete(
         self,
-        gvr: GVR,
+        resource: ResourceOrModel,
         name: str,
         namespace: str = "",
         *,
-        grace_period_seconds: int | None = None,
-        propagation_policy: str = "",
+        grace_period: int | None = None,
+        propagation: Propagation | None = None,
     ) -> bool:
         """Delete an object. Return False if finalizers or a pod's grace period still keep it."""
-        served = self._of_resource(gvr)
-        options = ParsedDeleteOptions(grace=grace_period_seconds, propagation=propagation_policy)
-        place = self._namespace(served, namespace)
-        return delete_object(self._cluster, served, place, name, options).gone
+        return self._delete(resource, name, namespace, grace_period, propagation)
 
-    def recreate(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+    @overload
+    def recreate(self, resource: type[M], name: str, namespace: str = "") -> M: ...
+    @overload
+    def recreate(self, resource: Resource, name: str, namespace: str = "") -> Json: ...
+    @_on_loop
+    def recreate(self, resource: ResourceOrModel, name: str, namespace: str = "") -> Any:
         """Delete an object and create it again immediately, with a new uid. Return it as stored.
 
         Raises:
             ConflictError: A finalizer keeps the object.
         """
-        served = self._of_resource(gvr)
-        old = self.get(gvr, name, namespace)
-        if not self.delete(gvr, name, namespace, grace_period_seconds=0):
+        served, stored = self._find(resource, name, namespace)
+        old = _decoded(Unstructured, served, stored)
+        if not self._delete(resource, name, namespace, grace_period=0):
             raise api_errors.conflict(
                 served.qualified_name, name, "its finalizers prevent the deletion"
             )
         metadata = {
             key: value for key, value in old["metadata"].items() if key not in _NOT_INHERITED
         }
-        return self.create({**old, "metadata": metadata})
+        return self._create(form_of(resource), {**old, "metadata": metadata})
 
-    def get(self, gvr: GVR, name: str, namespace: str = "") -> Json:
+    @overload
+    def get(self, resource: type[M], name: str, namespace: str = "") -> M: ...
+    @overload
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Json: ...
+    @_on_loop
+    def get(self, resource: ResourceOrModel, name: str, namespace: str = "") -> Any:
         """Return one object.
 
         Raises:
             NotFoundError: The object does not exist.
         """
-        served = self._of_resource(gvr)
-        stored = find_object(self._cluster, served, self._namespace(served, namespace), name)
-        return self._decoded(served, stored)
+        served, stored = self._find(resource, name, namespace)
+        return _decoded(form_of(resource), served, stored)
 
+    @overload
+    def list(
+        self, resource: type[M], namespace: str = "", *, labels: Labels = "", fields: Fields = ""
+    ) -> list[M]: ...
+    @overload
+    def list(
+        self, resource: Resource, namespace: str = "", *, labels: Labels = "", fields: Fields = ""
+    ) -> list[Json]: ...
+    @_on_loop
     def list(
         self,
-        gvr: GVR,
+        resource: ResourceOrModel,
         namespace: str = "",
         *,
-        label_selector: LabelSelector | str = "",
-        field_selector: FieldSelector | str = "",
-    ) -> list[Json]:
+        labels: Labels = "",
+        fields: Fields = "",
+    ) -> Any:
         """Return the objects, of one namespace or selection if given, by namespace and name."""
-        served = self._of_resource(gvr)
-        if isinstance(label_selector, str):
-            label_selector = LabelSelector.parse(label_selector)
-        if isinstance(field_selector, str):
-            field_selector = FieldSelector.parse(field_selector)
-        options = ParsedListOptions(labels=label_selector, fields=field_selector)
+        served = self._cluster.registry.require(resource)
+        options = ParsedListOptions(
+            labels=as_label_selector(labels), fields=as_field_selector(fields)
+        )
         collection = self._cluster.collection(served)
         selection = Selection(collection, namespace, options)
+        form = form_of(resource)
         return [
-            self._decoded(served, stored)
+            _decoded(form, served, stored)
             for stored in collection.select(selection.prefix)
             if selection.matches(stored)
         ]
 
-    def _decoded(self, served: ServedResource, stored: StoredObject) -> Json:
-        found: Json = msgspec.json.decode(Representation(served).body(stored))
-        return found
+    # The work of verbs that others use too; on the loop already.
+
+    def _create(self, form: type[Handle], obj: ObjectOrMapping) -> Any:
+        tree = _tree_of(obj)
+        served = self._of_object(tree)
+        namespace = self._namespace_of(served, tree)
+        stored = create_object(self._cluster, served, namespace, tree, _WRITE)
+        return _decoded(form, served, stored)
+
+    def _delete(
+        self,
+        resource: ResourceOrModel,
+        name: str,
+        namespace: str,
+        grace_period: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> bool:
+        served = self._cluster.registry.require(resource)
+        options = ParsedDeleteOptions(grace=grace_period, propagation=propagation or "")
+        place = self._namespace(served, namespace)
+        return delete_object(self._cluster, served, place, name, options).gone
+
+    def _find(
+        self, resource: ResourceOrModel, name: str, namespace: str
+    ) -> tuple[ServedResource, StoredObject]:
+        served = self._cluster.registry.require(resource)
+        place = self._namespace(served, namespace)
+        return served, find_object(self._cluster, served, place, name)
 
     def _of_object(self, obj: Mapping[str, Any]) -> ServedResource:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not kind or not api_version:
             raise api_errors.bad_request("an object must have a kind and apiVersion")
-        group, version = split_api_version(api_version)
-        served = self._cluster.registry.find_kind(group, version, kind)
-        if served is None:
-            raise NoMatchError(
-                f"kind {kind!r} in {api_version!r} is not served; "
-                "for a custom resource, create its CustomResourceDefinition first"
-            )
-        return served
-
-    def _of_resource(self, gvr: GVR) -> ServedResource:
-        served = self._cluster.registry.find(gvr.group, gvr.version, gvr.resource)
-        if served is None:
-            raise NoMatchError(
-                f"{gvr} is not served; "
-                "for a custom resource, create its CustomResourceDefinition first"
-            )
-        return served
+        return self._cluster.registry.require(GVK.of(api_version, kind))
 
     def _namespace_of(self, served: ServedResource, obj: Mapping[str, Any]) -> str:
         return self._namespace(served, (obj.get("metadata") or {}).get("namespace", ""))
@@ -253,15 +350,28 @@ def _read_type(body: bytes) -> Json:
     }
 
 
-def _patch_type(kind: str) -> str:
-    if kind not in _PATCHES:
+def _media_type(patch_type: str) -> str:
+    if patch_type not in _PATCHES:
         raise api_errors.bad_request(
-            f"{kind!r} is not a kind of patch; the kinds are {', '.join(_PATCHES)}"
+            f"{patch_type!r} is not a type of patch; the types are {', '.join(_PATCHES)}"
         )
-    return _PATCHES[kind]
+    return _PATCHES[patch_type]
 
 
-def _copy(obj: Mapping[str, Any]) -> Json:
-    """Return a copy that the caller cannot modify."""
-    copied: Json = msgspec.json.decode(msgspec.json.encode(obj))
-    return copied
+def _decoded(form: type[Handle], served: ServedResource, stored: StoredObject) -> Any:
+    """Return an object as ``form`` if this is a model class, otherwise as a dict."""
+    body = Representation(served).body(stored)
+    if issubclass(form, TypedObject):
+        return form.over(Record.read(body, JSON))
+    return msgspec.json.decode(body)
+
+
+def _tree_of(obj: ObjectOrMapping) -> Json:
+    """Return the object as a dict that the caller cannot modify."""
+    body = request_body(obj) if isinstance(obj, Handle) else msgspec.json.encode(obj)
+    tree: Json = msgspec.json.decode(body)
+    return tree
+
+
+def _call(work: Callable[[], R]) -> R:
+    return work()

@@ -208,6 +208,17 @@ class Collection:
         for kept in [kept for kept in self._snapshots if kept < version]:
             del self._snapshots[kept]
 
+    def restore(self, version: int, objects: Sequence[StoredObject]) -> None:
+        """Go back to the objects of an earlier version, and end all watches."""
+        self.objects = {stored.key: stored for stored in objects}
+        self._keys = None
+        while self._log and self._log[-1].resource_version > version:
+            self._log.pop()
+        for kept in [kept for kept in self._snapshots if kept > version]:
+            del self._snapshots[kept]
+        self.close()
+        self._subscribers.clear()
+
     # Watching
 
     def subscribe(self, subscriber: ChangeSubscriber) -> None:

@@ -81,6 +81,18 @@ class Storage:
     def collections(self) -> Iterator[Collection]:
         yield from self._collections.values()
 
+    def restore(self, version: int) -> None:
+        """Go back to the state at an earlier version, and end all watches.
+
+        Raises:
+            ExpiredError: The version is no longer in the history.
+        """
+        collections = self._collections.values()
+        past = [collection.select_at(version, "") for collection in collections]
+        for collection, objects in zip(collections, past, strict=True):
+            collection.restore(version, objects)
+        self.resource_version = version
+
     def compact(self, version: int | None = None) -> None:
         """Discard the history up to ``version``, or all of it."""
         limit = self.resource_version if version is None else min(version, self.resource_version)

@@ -45,6 +45,7 @@ from kinform.testing.verbs._delete import delete_object
 from kinform.testing.verbs._list import list_objects, required_version
 from kinform.testing.verbs._patch import decode_patch, patch_object
 from kinform.testing.verbs._reviews import is_review, review
+from kinform.testing.verbs._running_watches import RunningWatches
 from kinform.testing.verbs._scale import handle_scale
 from kinform.testing.verbs._selection import Selection
 from kinform.testing.verbs._subresources import (
@@ -93,6 +94,7 @@ class VerbHandlers:
         self._cluster = cluster
         self._settings = settings
         self._encodings = Encodings()
+        self.watches = RunningWatches()
 
     async def handle(
         self, target: RequestTarget, interception: Interception, sink: Sink, caller: Caller
@@ -188,7 +190,8 @@ class VerbHandlers:
             self._settings.watch,
             interception.frames(),
         )
-        await watch.run(sink, self._cluster.storage.resource_version)
+        with self.watches.added(watch, interception.call, sink):
+            await watch.run(sink, self._cluster.storage.resource_version)
         await sink.finish()
 
     async def _wait_for_version(self, version: int) -> None:

@@ -4,7 +4,7 @@
                                        └─ bookmarks┘
 
 A watch ends at its deadline, after an ERROR event, when its collection is dropped, when the
-server stops, or when its client reads too slowly.
+server stops or is told to end it, or when its client reads too slowly.
 """
 
 from __future__ import annotations
@@ -81,6 +81,11 @@ class WatchHandler:
             # The socket is blocked and the backlog is full: this client cannot catch up.
             self._blocked_sink.abort()
             self.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the watch ends as soon as the pending changes are sent."""
+        return self._closed
 
     def close(self) -> None:
         self._closed = True

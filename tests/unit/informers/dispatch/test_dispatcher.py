@@ -221,7 +221,9 @@ async def test_what_a_handler_raises_on_its_thread_is_reported_and_it_goes_on(
             raise error
 
     replay = [added(A1), added(B1)]
-    registration = listen(pods, on_add=fails_once, name="clumsy", replay=replay, synced=True)
+    registration = listen(
+        pods, run_on="thread", on_add=fails_once, name="clumsy", replay=replay, synced=True
+    )
     await registration.has_synced
     assert calls == ["a", "b"]
     stats = registration.stats
@@ -296,7 +298,7 @@ async def test_a_handler_blocked_for_ever_delays_no_sibling(pods: Pods) -> None:
     async def hangs(_pod: Unstructured) -> None:
         await asyncio.get_running_loop().create_future()
 
-    stuck = listen(pods, on_add=blocks)
+    stuck = listen(pods, run_on="thread", on_add=blocks)
     hung = listen(pods, on_add=hangs)
     siblings: list[Recorder | AsyncRecorder] = [Recorder(), AsyncRecorder()]
     for sibling in siblings:
@@ -397,7 +399,7 @@ async def test_only_those_who_are_due_are_reminded() -> None:
 async def test_there_is_room_when_the_blocking_handler_has_caught_up(pods: Pods) -> None:
     release = threading.Event()
     listen(pods, on_add=lambda _: None)
-    listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=10)
+    listen(pods, run_on="thread", on_add=lambda _: release.wait(), policy="block", capacity=10)
     await pods.wait_for_capacity()
     deliver(pods, [added(A1)] * 30)
     waiting = asyncio.ensure_future(pods.wait_for_capacity())
@@ -409,7 +411,9 @@ async def test_there_is_room_when_the_blocking_handler_has_caught_up(pods: Pods)
 
 async def test_removing_the_full_handler_makes_room(pods: Pods) -> None:
     release = threading.Event()
-    registration = listen(pods, on_add=lambda _: release.wait(), policy="block", capacity=1)
+    registration = listen(
+        pods, run_on="thread", on_add=lambda _: release.wait(), policy="block", capacity=1
+    )
     deliver(pods, [added(A1)] * 3)
     waiting = asyncio.ensure_future(pods.wait_for_capacity())
     await asyncio.wait([waiting], timeout=0.05)
@@ -434,7 +438,11 @@ async def test_ten_thousand_changes_arrive_in_order_under_every_policy(
 
 async def test_after_a_stop_there_is_no_thread_and_no_task(pods: Pods) -> None:
     before = asyncio.all_tasks()
-    registrations = [listen(pods, handler=made()) for made in (Recorder, AsyncRecorder)]
+    registrations = [
+        listen(pods, handler=Recorder()),
+        listen(pods, handler=Recorder(), run_on="thread"),
+        listen(pods, handler=AsyncRecorder()),
+    ]
     deliver(pods, [added(A1)])
     pods.mark_synced()
     for registration in registrations:
@@ -449,7 +457,7 @@ async def test_after_a_stop_there_is_no_thread_and_no_task(pods: Pods) -> None:
 async def test_idle_handlers_cost_no_thread_and_no_task(pods: Pods) -> None:
     before = asyncio.all_tasks()
     for _ in range(50):
-        listen(pods, handler=Recorder(), replay=[])
+        listen(pods, run_on="thread", handler=Recorder(), replay=[])
         listen(pods, handler=AsyncRecorder(), replay=[])
     await asyncio.sleep(0)
     assert handler_threads() == []
@@ -528,7 +536,7 @@ async def test_a_stop_gives_up_on_a_stuck_thread_and_calls_never_overlap(
         release.wait()
         calls.append((pod.name, threading.get_ident()))
 
-    listen(pods, on_add=sticks, name="sticky")
+    listen(pods, run_on="thread", on_add=sticks, name="sticky")
     deliver(pods, [added(A1)])
     await wait_until(entered.is_set)
     await pods.stop()
@@ -549,7 +557,7 @@ async def test_a_stuck_thread_ends_when_its_callback_returns(pods: Pods) -> None
         entered.set()
         release.wait()
 
-    listen(pods, on_add=sticks)
+    listen(pods, run_on="thread", on_add=sticks)
     deliver(pods, [added(A1), added(B1)])
     await wait_until(entered.is_set)
     [thread] = handler_threads()
@@ -573,7 +581,7 @@ async def test_a_handler_that_was_removed_is_let_go_when_its_last_callback_retur
 
     slow = Slow()
     handler, release = weakref.ref(slow), slow.release
-    registration = listen(pods, handler=slow)
+    registration = listen(pods, run_on="thread", handler=slow)
     deliver(pods, [added(A1)])
     await wait_until(slow.entered.is_set)
     del slow
@@ -600,7 +608,7 @@ async def test_a_plain_handler_may_stop_its_own_informer_and_wait_for_it(pods: P
         asyncio.run_coroutine_threadsafe(pods.stop(), loop).result()
         calls.append(pod.name)
 
-    listen(pods, on_add=stops)
+    listen(pods, run_on="thread", on_add=stops)
     deliver(pods, [added(A1), added(B1)])
     await wait_until(lambda: calls == ["a"])
     await pods.stop()
@@ -647,7 +655,7 @@ async def test_an_async_handler_that_blocks_delays_no_thread_even_where_the_chan
             heard.set()
 
     first = pods.add(HandlerOptions(on_add=on_add))
-    second = pods.add(HandlerOptions(on_add=on_add_in_a_thread))
+    second = pods.add(HandlerOptions(run_on="thread", on_add=on_add_in_a_thread))
     deliver(pods, [added(A1)])
     await wait_until(lambda: first.stats.processed == second.stats.processed == 1)
     # As a change arrives: in a callback of the loop, and in nobody's task.

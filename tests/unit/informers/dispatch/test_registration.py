@@ -122,7 +122,7 @@ async def test_a_removal_waits_for_the_running_callback_and_so_does_a_stop(
         entered.set()
         release.wait()
 
-    registration = listen(pods, on_add=blocks)
+    registration = listen(pods, on_add=blocks, run_on="thread")
     deliver(pods, [A])
     await wait_until(entered.is_set)
     registration.remove()

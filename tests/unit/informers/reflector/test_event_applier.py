@@ -457,6 +457,7 @@ async def test_what_came_before_a_refusal_in_one_batch_is_made_room_for(
     gone = Frame(EventType.ERROR, error=ExpiredError("too old", code=410, reason="Expired"))
     async with reflecting(source, store) as reflector:
         stream = await source.awaited()
+        source.version = "12"
         stream.give(added("a", "11"), gone)
         await source.awaited()
         assert source.opened == 2

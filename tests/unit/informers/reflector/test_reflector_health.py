@@ -470,7 +470,7 @@ async def test_metrics_receive_lists_watches_and_failures() -> None:
             told.append(("failed", phase, kind))
 
     gone = [10.0, bookmark("11"), ("ERROR", status(410, "Expired"))]
-    script = listed(pod("a")).watches(gone, []).lists(pod_list())
+    script = listed(pod("a")).watches(gone, []).lists(pod_list(rv="12"))
     async with reflecting(script, metrics=Metrics()):
         await asyncio.sleep(10.05)
     assert told == [

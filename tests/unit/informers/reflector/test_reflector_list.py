@@ -379,7 +379,8 @@ async def test_what_cannot_be_watched_is_listed_again_and_again() -> None:
         poll_interval=30, capabilities=ServerCapabilities(100, clock=loop.time)
     )
     script = ScriptedSource().watches(MethodNotAllowedError("no watch", code=405))
-    script.lists(page(pod("a")), page(pod("b"), rv="11"), page(rv="12"), page(rv="13"), page())
+    script.lists(page(pod("a")), page(pod("b"), rv="11"), page(rv="12"), page(rv="13"))
+    script.lists(page(rv="14"))
     store = Store()
     async with reflecting(script, store, options=options) as reflector:
         await asyncio.sleep(29)
@@ -391,7 +392,7 @@ async def test_what_cannot_be_watched_is_listed_again_and_again() -> None:
         await asyncio.sleep(100)  # and after a while it is tried whether it can be watched by now
         assert reflector.status().phase is Phase.WATCHING
     assert script.trace[:3] == ["list 0", "watch 10", "list 10"]
-    assert script.trace[-2:] == ["list 13", "watch 10"]
+    assert script.trace[-2:] == ["list 13", "watch 14"]
     assert all(30 <= gap < 33.1 for gap in script.gaps("list"))
 
 

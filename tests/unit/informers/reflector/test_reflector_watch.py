@@ -342,14 +342,14 @@ async def test_an_object_that_the_storage_cannot_read_is_listed_without() -> Non
 @virtual_time
 async def test_a_version_from_the_future_is_tried_once_more_and_then_the_newest_listed() -> None:
     future = ResourceVersionTooLargeError("too large", code=504, reason="Timeout", retry_after=1)
-    script = listed(rv="900").watches(future, future, [STAY]).lists(pod_list(pod("a"), rv="20"))
+    script = listed(rv="900").watches(future, future, [STAY]).lists(pod_list(pod("a"), rv="905"))
     store = Store()
     async with reflecting(script, store) as reflector:
         await asyncio.sleep(10)
         assert contents(store) == {"a": "1"}
-        assert reflector.last_sync_resource_version == "20"
+        assert reflector.last_sync_resource_version == "905"
         assert reflector.status().relists == {"version too large": 1}
-    assert script.trace == ["list 0", "watch 900", "watch 900", "list newest", "watch 20"]
+    assert script.trace == ["list 0", "watch 900", "watch 900", "list newest", "watch 905"]
     assert 1 <= script.gaps()[1] < 1.6
 
 

@@ -33,6 +33,7 @@ from kinform.errors import (
     TruncatedResponseError,
     UnauthorizedError,
     UnsupportedMediaTypeError,
+    VersionRegressionError,
     VeryShortWatchError,
     WatchError,
     WatchReplayError,
@@ -285,7 +286,7 @@ def test_an_expired_watch_fetches_again_at_once_and_the_second_in_a_row_backs_of
     assert verdict(WATCHING, ExpiredError, unusable=unusable, moved=moved) == expected
 
 
-@pytest.mark.parametrize("kind", [ExpiredError, WatchReplayError])
+@pytest.mark.parametrize("kind", [ExpiredError, WatchReplayError, VersionRegressionError])
 def test_lists_within_a_second_of_each_other_are_slowed_down_from_the_fourth_on(
     kind: type[KinformError],
 ) -> None:
@@ -335,6 +336,27 @@ def test_a_replaying_server_is_listed_at_once_and_the_second_time_in_a_row_later
 ) -> None:
     assert verdict(WATCHING, WatchReplayError, unusable=unusable) == Verdict(
         NEW, pause, reason="replayed"
+    )
+
+
+@pytest.mark.parametrize(("unusable", "pause"), [(1, NONE), (2, BACK_OFF)])
+def test_a_server_whose_versions_went_back_is_listed_without_them(
+    unusable: int, pause: Pause
+) -> None:
+    """18.8: At once, and the second time in a row later."""
+    assert verdict(WATCHING, VersionRegressionError, unusable=unusable) == Verdict(
+        NEW, pause, forget_version=True, went_back=True, reason="versions went back"
+    )
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+@pytest.mark.parametrize("phase", [STREAMING, LISTING])
+def test_a_list_older_than_the_store_is_requested_again_at_once(
+    phase: Phase, versioned: bool
+) -> None:
+    """18.8: The next one is applied, however old it is."""
+    assert verdict(phase, VersionRegressionError, versioned=versioned) == Verdict(
+        phase, NONE, forget_version=True, went_back=True
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from kinform import Client, SharedInformerFactory
 from kinform.api import GVR
+from kinform.client import gvr_of
 from kinform.errors import (
     AlreadyStoppedError,
     ConfigError,
@@ -26,7 +27,6 @@ from kinform.informers import (
     ResourceInformer,
     SharedIndexInformer,
 )
-from kinform.informers._informer_key import as_gvr
 from kinform.informers.typed import Groups, accessor
 from kinform.models import known_resources, model_for, register
 from kinform.models.core.v1 import ConfigMap, Node, Pod, PodExecOptions
@@ -131,7 +131,7 @@ def test_every_accessor_leads_to_its_model_and_its_resource(client: Client) -> N
         assert isinstance(hold.informer, SharedIndexInformer)
         assert isinstance(hold.lister, Lister)
         assert model_for(hold.resource) is model
-        assert as_gvr(model) == hold.resource
+        assert gvr_of(model) == hold.resource
         assert hold.resource.version == version
         # Whatever its words, their letters are the plural: daemon_sets.
         assert name.replace("_", "") == hold.resource.resource

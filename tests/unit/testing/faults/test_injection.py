@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kinform.api import GVR
-from kinform.errors import ConfigError
+from kinform.errors import ConfigError, NoMatchError
+from kinform.models.core.v1 import Pod
 from kinform.testing import ApiServer, faults
+from kinform.testing.resources import ResourceRegistry
 from tests.support import raw_http
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -147,15 +149,49 @@ def test_criteria_that_cannot_match_are_refused_with_the_way_out(
     wrong: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        faults.Faults().inject(faults.hang(), **wrong)
+        faults.Faults(ResourceRegistry()).inject(faults.hang(), **wrong)
 
 
 def test_a_watch_fault_for_lists_is_refused() -> None:
     with pytest.raises(ConfigError, match="'expired event' only supports watch"):
-        faults.Faults().inject(faults.expired_event(), verb="list")
+        faults.Faults(ResourceRegistry()).inject(faults.expired_event(), verb="list")
 
 
 def test_an_injection_says_what_it_is() -> None:
-    injection = faults.Faults().inject(faults.hang())
+    injection = faults.Faults(ResourceRegistry()).inject(faults.hang())
 
     assert repr(injection) == "<Injection hang, hits=0, active=True>"
+
+
+@pytest.mark.parametrize("resource", ["pods", "v1/pods", GVR("", "v1", "pods"), Pod], ids=str)
+async def test_a_resource_is_given_as_for_a_client(kinform_api: ApiServer, resource: Any) -> None:
+    """18.27: text, GVR or class."""
+    kinform_api.faults.inject(faults.empty_answer(500), resource=resource)
+
+    assert await _statuses(kinform_api, MAPS, 1) == [200]
+    assert await _statuses(kinform_api, PODS, 2) == [500, 200]
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("podz", "'podz' is not served; did you mean v1/pods"),
+        ("pod", "did you mean v1/pods"),
+        ("deployments.extensions", "did you mean apps/v1/deployments"),
+        ("v1/deployments", "did you mean apps/v1/deployments"),
+        ("widgets", "create its CustomResourceDefinition first"),
+    ],
+)
+def test_a_resource_that_nothing_has_is_refused(resource: str, message: str) -> None:
+    """18.27: the fault would never have been hit."""
+    with pytest.raises(NoMatchError, match=message):
+        faults.Faults(ResourceRegistry()).inject(faults.hang(), resource=resource)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["expired", faults.expired, None], ids=["name", "function", "none"]
+)
+def test_only_faults_can_be_injected(wrong: Any) -> None:
+    """18.27: a name, or a function that was not called."""
+    with pytest.raises(ConfigError, match=r"call the function .* inject\(faults.expired\(\)"):
+        faults.Faults(ResourceRegistry()).inject(wrong)

@@ -7,7 +7,10 @@ import time
 
 import pytest
 
-from kinform.testing import ApiServer, RequestLog, faults
+from kinform.errors import ConfigError, NoMatchError
+from kinform.models.core.v1 import Pod
+from kinform.testing import ApiServer, ReceivedRequest, RequestLog, faults
+from kinform.testing.resources import ResourceRegistry
 from tests.support import raw_http
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -107,10 +110,56 @@ async def test_what_is_logged_is_what_was_asked_and_not_what_a_fault_made_of_it(
 
 def test_a_log_keeps_the_newest_requests_only() -> None:
     from kinform.testing.interception import Call
-    from kinform.testing.recording import ReceivedRequest
 
-    log = RequestLog(limit=2)
+    log = RequestLog(ResourceRegistry(), limit=2)
     for path in ("/a", "/b", "/c"):
         log.add(ReceivedRequest(Call("GET", path), time=0.0))
 
     assert [request.path for request in log] == ["/b", "/c"]
+
+
+async def test_a_request_is_awaited_by_criteria(kinform_api: ApiServer) -> None:
+    """18.27: those of ``matching``, with or without a predicate."""
+    log = kinform_api.requests
+    waiting = asyncio.create_task(log.wait_for(verb="get", resource="v1/pods", name="x"))
+    refused = asyncio.create_task(log.wait_for(lambda each: each.status == 404, resource=Pod))
+    await raw_http.ask(kinform_api.url, PODS)
+    await raw_http.ask(kinform_api.url, f"{PODS}/x")
+
+    assert (await waiting).path == (await refused).path == f"{PODS}/x"
+    assert log.count(resource=Pod) == log.count(resource="v1/pods") == 2
+
+
+async def test_names_that_nothing_has_are_refused(kinform_api: ApiServer) -> None:
+    """18.27: instead of waiting in vain."""
+    log = kinform_api.requests
+    with pytest.raises(NoMatchError, match="'podz' is not served; did you mean v1/pods"):
+        await log.wait_for(resource="podz")
+    with pytest.raises(ConfigError, match="'wacth' is not a verb; the verbs are get list watch"):
+        await log.wait_for(verb="wacth")
+    with pytest.raises(NoMatchError):
+        log.watches("podz")
+    with pytest.raises(ConfigError, match="the predicate of wait_for must be a function"):
+        await log.wait_for("pods")  # type: ignore[arg-type]
+
+
+async def test_a_resource_of_the_past_is_found(kinform_api: ApiServer) -> None:
+    """18.27: a request for a custom resource stays in the log longer than its definition."""
+    await raw_http.ask(kinform_api.url, "/apis/example.com/v1/widgets")
+
+    assert kinform_api.requests.count(resource="widgets") == 1
+
+
+async def test_a_failing_predicate_fails_the_waiter_only(kinform_api: ApiServer) -> None:
+    """18.27: an attribute that requests do not have broke the server instead."""
+
+    def misspelt(request: ReceivedRequest) -> bool:
+        return bool(request.resorce)  # type: ignore[attr-defined]
+
+    waiting = asyncio.create_task(kinform_api.requests.wait_for(misspelt))
+    await asyncio.sleep(0)
+    assert (await raw_http.ask(kinform_api.url, PODS)).status == 200
+    with pytest.raises(ConfigError, match=r"failed on GET .*resorce"):
+        await waiting
+    with pytest.raises(ConfigError, match=r"failed on GET .*resorce"):
+        await kinform_api.requests.wait_for(misspelt)

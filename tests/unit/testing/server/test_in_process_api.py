@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kinform.api import GVR
+from kinform.api import GVK, GVR, ApiResource
+from kinform.client import ResourceOrModel
 from kinform.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -16,6 +17,9 @@ from kinform.errors import (
     NoMatchError,
     NotFoundError,
 )
+from kinform.models.core.v1 import ConfigMap
+from kinform.models.meta.v1 import ObjectMeta
+from kinform.objects import Unstructured
 from kinform.testing import ApiServer
 from tests.support import raw_http
 
@@ -82,10 +86,10 @@ async def test_status_and_spec_are_updated_separately(kinform_api: ApiServer) ->
         ("json", [{"op": "replace", "path": "/data/k", "value": "2"}]),
     ],
 )
-async def test_all_kinds_of_patches(kinform_api: ApiServer, kind: str, patch: Any) -> None:
+async def test_all_kinds_of_patches(kinform_api: ApiServer, kind: Any, patch: Any) -> None:
     kinform_api.create(_map("a", {"k": "1", "other": "1"}))
 
-    patched = kinform_api.patch(CONFIG_MAPS, "a", patch, kind=kind)
+    patched = kinform_api.patch(CONFIG_MAPS, "a", patch, type=kind)
 
     assert patched["data"] == {"k": "2", "other": "1"}
 
@@ -94,15 +98,15 @@ async def test_an_unknown_kind_of_patch_is_refused(kinform_api: ApiServer) -> No
     kinform_api.create(_map("a"))
 
     with pytest.raises(BadRequestError, match="json, merge, strategic"):
-        kinform_api.patch(CONFIG_MAPS, "a", {}, kind="apply")
+        kinform_api.patch(CONFIG_MAPS, "a", {}, type="apply")  # type: ignore[call-overload]
 
 
-async def test_a_touch_without_a_change_keeps_the_version(kinform_api: ApiServer) -> None:
+async def test_a_patch_without_a_change_keeps_the_version(kinform_api: ApiServer) -> None:
     kinform_api.create(_map("a", {"k": "1"}))
-    version = kinform_api.touch(CONFIG_MAPS, "a", {"data": {"k": "2"}})
+    patched = kinform_api.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}})
 
-    assert kinform_api.touch(CONFIG_MAPS, "a", {"data": {"k": "2"}}) == version
-    assert kinform_api.resource_version == str(version)
+    assert kinform_api.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}) == patched
+    assert kinform_api.resource_version == patched["metadata"]["resourceVersion"]
 
 
 async def test_a_deletion_says_whether_it_is_done(kinform_api: ApiServer) -> None:
@@ -119,8 +123,8 @@ async def test_a_list_can_be_a_selection(kinform_api: ApiServer) -> None:
     kinform_api.create(_map("a", labels={"app": "web"}))
     kinform_api.create(_map("b", labels={"app": "db"}))
 
-    by_label = kinform_api.list(CONFIG_MAPS, label_selector="app!=web")
-    by_field = kinform_api.list(CONFIG_MAPS, field_selector="metadata.name=a")
+    by_label = kinform_api.list(CONFIG_MAPS, labels="app!=web")
+    by_field = kinform_api.list(CONFIG_MAPS, fields="metadata.name=a")
 
     assert [found["metadata"]["name"] for found in by_label] == ["b"]
     assert [found["metadata"]["name"] for found in by_field] == ["a"]
@@ -142,7 +146,7 @@ async def test_loaded_objects_are_as_they_were(kinform_api: ApiServer) -> None:
     assert found["metadata"]["uid"] == "mine"
     assert found["metadata"]["creationTimestamp"] == "2020-01-01T00:00:00Z"
     assert found["metadata"]["resourceVersion"] == kinform_api.resource_version
-    assert kinform_api.list(PODS, field_selector="status.phase=Running") == [found]
+    assert kinform_api.list(PODS, fields="status.phase=Running") == [found]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -223,3 +227,63 @@ async def test_an_object_with_a_finalizer_cannot_be_recreated(
 
     with pytest.raises(ConflictError, match="finalizers prevent the deletion"):
         kinform_api.recreate(CONFIG_MAPS, "a")
+
+
+ADDRESSES: list[ResourceOrModel] = [
+    CONFIG_MAPS,
+    "v1/configmaps",
+    ConfigMap,
+    GVK("", "v1", "ConfigMap"),
+    ApiResource(CONFIG_MAPS, "ConfigMap", namespaced=True),
+]
+
+
+@pytest.mark.parametrize("resource", ADDRESSES, ids=repr)
+async def test_every_verb_takes_what_a_client_takes(kinform_api: ApiServer, resource: Any) -> None:
+    """18.27: models, text and classes."""
+    api = kinform_api
+    api.create(ConfigMap(metadata=ObjectMeta(name="a"), data={"k": "1"}))
+
+    def data_of(found: Any) -> dict[str, str]:
+        data: dict[str, str] = found.data if isinstance(found, ConfigMap) else found["data"]
+        return data
+
+    assert data_of(api.get(resource, "a")) == {"k": "1"}
+    assert data_of(api.patch(resource, "a", {"data": {"k": "2"}})) == {"k": "2"}
+    assert data_of(api.recreate(resource, "a")) == {"k": "2"}
+    assert [data_of(each) for each in api.list(resource, fields={"metadata.name": "a"})] == [
+        {"k": "2"}
+    ]
+    assert api.delete(resource, "a")
+
+
+async def test_models_are_written_and_returned(kinform_api: ApiServer) -> None:
+    """18.27: only dicts were accepted."""
+    created = kinform_api.create(ConfigMap(metadata=ObjectMeta(name="a"), data={"k": "1"}))
+    edited = created.copy()
+    edited.data = {"k": "2"}
+    updated = kinform_api.update(edited)
+
+    assert (created.namespace, created.data, updated.data) == ("default", {"k": "1"}, {"k": "2"})
+    assert int(updated.resource_version) > int(created.resource_version)
+    loaded = ConfigMap(metadata=ObjectMeta(name="b", uid="mine"))
+    assert kinform_api.load([loaded, Unstructured(_map("c"))]) == 2
+    assert kinform_api.get(ConfigMap, "b").uid == "mine"
+    assert kinform_api.create(Unstructured(_map("d")))["metadata"]["name"] == "d"
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        ("v1/configmap", "'v1/configmap' is not served; did you mean v1/configmaps"),
+        (GVK("", "v1", "Configmap"), "did you mean v1/ConfigMap"),
+        ("example.com/v1/things", "create its CustomResourceDefinition first"),
+    ],
+    ids=str,
+)
+async def test_similar_resources_are_suggested(
+    kinform_api: ApiServer, resource: Any, message: str
+) -> None:
+    """18.27: the error names what exists."""
+    with pytest.raises(NoMatchError, match=message):
+        kinform_api.get(resource, "a")

@@ -123,6 +123,42 @@ def test_every_state_of_the_past_can_be_read() -> None:
     assert maps.at(removed) == ["a/y=1"]
 
 
+def test_a_restored_storage_uses_the_versions_again() -> None:
+    """18.8: State, history and versions go back, and all watches end."""
+    maps, listener = Maps(), Listener()
+    maps.put("a/x", "1")
+    backup = maps.put("a/y", "1")
+    maps.collection.subscribe(listener)
+    lost = maps.put("a/x", "2")
+    maps.remove("a/y")
+    assert maps.at(lost) == ["a/x=2", "a/y=1"]
+    listener.heard.clear()
+
+    maps.storage.restore(backup)
+
+    assert maps.storage.resource_version == backup
+    assert maps.at(backup) == ["a/x=1", "a/y=1"]
+    assert list(maps.collection.changes_since(backup)) == []
+    assert listener.closed
+    assert maps.put("a/z", "1") == lost
+    assert maps.at(lost) == ["a/x=1", "a/y=1", "a/z=1"]
+    assert not listener.heard
+
+
+def test_a_version_that_is_not_in_the_history_cannot_be_restored() -> None:
+    """18.8: Nothing changes then."""
+    maps = Maps(history=2)
+    first = maps.put("a/x", "0")
+    for number in range(1, 5):
+        last = maps.put("a/x", str(number))
+
+    with pytest.raises(ExpiredError):
+        maps.storage.restore(first)
+
+    assert maps.storage.resource_version == last
+    assert maps.at(last) == ["a/x=4"]
+
+
 def test_history_is_as_long_as_it_was_asked_to_be() -> None:
     maps = Maps(history=3)
     versions = [maps.put("a/x", str(number)) for number in range(5)]

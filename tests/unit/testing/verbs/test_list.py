@@ -47,7 +47,7 @@ async def test_pages_show_the_moment_of_the_first_however_much_happens_since() -
         seen = list(first)
         while token := metadata.get("continue"):
             for number in range(9):
-                api.touch(CONFIG_MAPS, f"m{number}", {"data": {"k": str(len(seen))}}, "default")
+                api.patch(CONFIG_MAPS, f"m{number}", {"data": {"k": str(len(seen))}}, "default")
             api.create(_map(f"m0-new-{len(seen)}", k="new"))
             metadata, names = await _page(api, token)
             assert metadata["resourceVersion"] == version
@@ -62,7 +62,7 @@ async def test_after_compaction_the_rest_can_be_had_inconsistently(
     api = kinform_api
     api.load(_map(f"m{number}", k="old") for number in range(4))
     metadata, _ = await _page(api, limit=2)
-    api.touch(CONFIG_MAPS, "m3", {"data": {"k": "new"}}, "default")
+    api.patch(CONFIG_MAPS, "m3", {"data": {"k": "new"}}, "default")
     api.compact()
 
     path = f"{MAPS}?limit=2&continue={metadata['continue']}"
@@ -127,7 +127,7 @@ def test_a_token_of_somebodys_own_making_is_refused(content: bytes, complaint: s
 async def test_events_can_be_listed_as_of_a_retained_version(kinform_api: ApiServer) -> None:
     kinform_api.create(_map("a", k="1"))
     version = kinform_api.resource_version
-    kinform_api.touch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, "default")
+    kinform_api.patch(CONFIG_MAPS, "a", {"data": {"k": "2"}}, "default")
     kinform_api.create(_map("b", k="1"))
 
     path = f"{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact"

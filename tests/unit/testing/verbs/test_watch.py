@@ -93,7 +93,7 @@ async def test_a_reader_who_does_not_read_is_cut() -> None:
             # The network takes some megabytes; then the server notices that nobody reads.
             for number in range(200):
                 change = {"data": {"round": str(number)}}
-                api.touch(CONFIG_MAPS, "big", change, "default")
+                api.patch(CONFIG_MAPS, "big", change, "default")
                 await asyncio.sleep(0)
 
             body, end = await watch.read()
@@ -186,7 +186,7 @@ async def test_changes_while_initial_events_are_sent_come_after_them(
         kinform_api.create(_map(f"m{number:02d}", text="x" * 100_000))
     async with raw_http.open_answer(kinform_api.url, STREAM) as watch:
         first = await watch.event()
-        kinform_api.touch(CONFIG_MAPS, "m00", {"data": {"changed": "1"}}, "default")
+        kinform_api.patch(CONFIG_MAPS, "m00", {"data": {"changed": "1"}}, "default")
         kinform_api.delete(CONFIG_MAPS, "m19", "default")
         rest = [await watch.event() for _ in range(22)]
 
