@@ -191,10 +191,13 @@ class EmbeddedWorld(World):
         """Some seconds are an age here."""
         with suppress(TimeoutError):
             await wait_until(lambda: not self._still_different(), timeout=20)
-        return self._still_different() or self.difference_of_threads()
+        return self._still_different()
 
     def _still_different(self) -> str:
-        return self.difference() or ("" if self.informer.has_synced else "it has not synced")
+        """The loop runs between two calls: without it, a restarted informer starts no thread."""
+        if not self.informer.has_synced:
+            return "it has not synced"
+        return self.difference() or self.difference_of_threads()
 
     def _has(self, namespace: str, name: str) -> bool:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kinform.informers import ReflectorOptions
 from tests.property.histories import Question, Server, Thing
-from tests.property.history_folds import Heard, Known
+from tests.property.history_folds import Heard, Known, wait_blocking
 from tests.property.history_runs import World
 
 
@@ -123,7 +123,9 @@ class ModelWorld(World):
         await asyncio.sleep(5)
         self.server.lag = 0
         difference = await _wait_out(lambda: self.difference() or self._behind())
-        difference = difference or self.difference_of_threads()
+        if not difference:
+            wait_blocking(lambda: not self.difference_of_threads())
+            difference = self.difference_of_threads()
         if not difference:
             self._check_poisoned()
             self._check_log()

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from kinform.api import LabelSelector
@@ -28,7 +27,6 @@ from tests.property.history_folds import (
     Manner,
     OnThread,
     fold_events,
-    wait_blocking,
 )
 
 
@@ -266,8 +264,8 @@ class World(ABC):
         """The same for handlers on threads, which the loop's clock does not wait for."""
         store = self.store()
         for listener in self.listeners:
-            fold = listener.fold
-            if listener.on_thread and not wait_blocking(partial(_has_heard, listener, store)):
+            if listener.on_thread and not _has_heard(listener, store):
+                fold = listener.fold
                 return f"{fold.name} believes {fold.believed}, and the store has {store}"
         return ""
 
