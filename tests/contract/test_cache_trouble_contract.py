@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kinform import GVR, Cache, Client, NotFoundError
+from kinform import GVK, GVR, Cache, Client, NotFoundError
 from kinform.api import ApiResource
 from kinform.cache import CachedKindOptions, MissingAccess
 from kinform.errors import (
@@ -98,6 +98,32 @@ async def test_kind_whose_definition_comes_later_goes_and_comes_back(server: Cac
             assert [each.name for each in found] == ["b"]
         finally:
             await server.client.delete(DEFINITIONS, name)
+
+
+async def test_kind_named_by_gvk_whose_definition_comes_later(server: CacheServer) -> None:
+    """19: reads and informers by GVK wait, and say why."""
+    namespace = await server.new_namespace()
+    gvk = GVK(f"{server.marker}.later.example.com", "v1", "Gadget")
+    crd = definition("gadgets", "Gadget", gvk.group)
+    async with Cache(server.client, namespace=namespace, options=QUICK) as cache:
+        for read in (cache.list(gvk, timeout=0.1), cache.get_informer(gvk, timeout=0.1)):
+            with pytest.raises(CacheSyncError, match=rf"{gvk.group}.*no informer") as missing:
+                await read
+            assert isinstance(missing.value.__cause__, NoMatchError)
+        waiting = asyncio.ensure_future(cache.list(gvk, timeout=60))
+        await server.client.create(crd)
+        try:
+            assert list(await waiting) == []
+            await create_when_served(server.client, GVR(gvk.group, "v1", "gadgets"), "a", namespace)
+            async with asyncio.timeout(60):
+                while not await cache.list(gvk):  # noqa: ASYNC110  # nothing to await
+                    await asyncio.sleep(0.05)
+        finally:
+            await server.client.delete(DEFINITIONS, crd["metadata"]["name"])
+    with_errors = Cache(server.client, namespace=namespace, undeclared_reads="error")
+    async with with_errors:
+        with pytest.raises(NoMatchError):
+            await with_errors.list(GVK("missing.example.com", "v1", "Gadget"))
 
 
 # -- access ----------------------------------------------------------------------------------------

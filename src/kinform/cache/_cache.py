@@ -278,18 +278,21 @@ class Cache(CacheReader, Runnable):
             CacheSyncError: It did not become complete in time; the message has the reason.
             NoMatchError: The cache was not started, and the server does not have the kind.
         """
-        gvr = await self._names.gvr(resource)
+        limit, began = self._limit(timeout), time.monotonic()
         form = form_of(resource, form)
-        kind = self._registry.declare(gvr, form)
         if not self.is_running:
+            gvr = await self._names.gvr(resource)
+            kind = self._registry.declare(gvr, form)
             if kind.informer is None:
                 self._registry.open(kind, await self._names.resource(gvr))
             return kind.view(form)
+        kind = self._registry.declare(await self._names.wait_for_gvr(resource, limit), form)
         self._registry.begin(kind)
+        left = max(0.0, limit - (time.monotonic() - began))
         if wait:
-            await self._registry.wait_until_ready(kind, self._limit(timeout))
+            await self._registry.wait_until_ready(kind, left)
         else:
-            await self._registry.wait_until_open(kind, self._limit(timeout))
+            await self._registry.wait_until_open(kind, left)
         return kind.view(form)
 
     async def remove_informer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
@@ -333,7 +334,11 @@ class CacheReader:
         self, resource: ResourceOrModel, form: type[Handle] | None, timeout: float | None
     ) -> KindReader[Any] | LiveRead:
         """Return the reader of a kind once it is complete, or how to read it from the server."""
-        gvr = await self._names.gvr(resource)
+        limit, began = self._limit(timeout), time.monotonic()
+        if self._options.default_undeclared_reads == "create" and self._lifecycle.is_running:
+            gvr = await self._names.wait_for_gvr(resource, limit)
+        else:
+            gvr = await self._names.gvr(resource)
         chosen = form_of(resource, form)
         kind = self._registry.find(gvr, chosen)
         if kind is None or not self._registry.is_expected(kind):
@@ -350,7 +355,8 @@ class CacheReader:
         self._require_started()
         self._registry.begin(kind)
         try:
-            await self._registry.wait_until_ready(kind, self._limit(timeout))
+            left = max(0.0, limit - (time.monotonic() - began))
+            await self._registry.wait_until_ready(kind, left)
         except CacheSyncError:
             if not kind.opened and not self._registry.is_expected(kind):
                 kind.is_wanted = False  # probably misspelt; the next read tries again

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 
+from kinform._runtime import Backoff
 from kinform.api import GVK, GVR, ApiResource
 from kinform.client import ClusterReader, ResourceOrModel, checked_form, gvr_of
-from kinform.errors import ConfigError, InvalidNameError
+from kinform.errors import CacheSyncError, ConfigError, InvalidNameError, KinformError
 from kinform.models import model_for
 from kinform.objects import Handle, TypedObject, Unstructured
+
+logger = logging.getLogger("kinform.cache")
 
 
 class KindNames:
@@ -32,6 +37,33 @@ class KindNames:
         if isinstance(kind, GVK) and self._known(kind) is None:
             self._resources[kind] = await self._client.discovery.for_kind(kind)
         return self.known_gvr(kind)
+
+    async def wait_for_gvr(self, kind: ResourceOrModel, timeout: float) -> GVR:
+        """Like ``gvr``, but wait for a kind that the server does not have yet.
+
+        Raises:
+            CacheSyncError: The server does not have the kind in time; the message has the reason.
+            InvalidNameError: This is not a kind.
+        """
+        if not isinstance(kind, GVK) or self._known(kind) is not None:
+            return self.known_gvr(kind)
+        pauses = Backoff(0.2, cap=10.0)
+        problem: KinformError | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                while True:
+                    try:
+                        return await self.gvr(kind)
+                    except KinformError as error:
+                        if problem is None:
+                            logger.warning("waiting for %s: %s", kind, error)
+                        problem = error
+                    await asyncio.sleep(pauses.next())
+        except TimeoutError:
+            raise CacheSyncError(
+                f"{kind} has no informer after {timeout:.1f} s: "
+                f"{problem or 'the server has not answered'}"
+            ) from problem
 
     def known_gvr(self, kind: ResourceOrModel) -> GVR:
         """Return the GVR of a kind without a request.

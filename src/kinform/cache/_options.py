@@ -89,6 +89,13 @@ class KindTable:
             for gvr, options in self._by_kind.items()
         }
 
+    @property
+    def default_undeclared_reads(self) -> UndeclaredReads:
+        """What a read does for a kind without options."""
+        default = self._defaults.undeclared_reads
+        assert not isinstance(default, UnsetType)
+        return default
+
     def undeclared_reads(self, resource: GVR) -> UndeclaredReads:
         """Return what a read does; options of a kind declare it, unless they say otherwise."""
         options = self._by_kind.get(resource)
@@ -96,8 +103,7 @@ class KindTable:
             found = options.undeclared_reads
             assert not isinstance(found, UnsetType)
             return found
-        default: UndeclaredReads = self._option(resource, "undeclared_reads")
-        return default if options is None else "create"
+        return self.default_undeclared_reads if options is None else "create"
 
     def idle_timeout(self, resource: GVR) -> float | None:
         found: float | None = self._option(resource, "idle_timeout")

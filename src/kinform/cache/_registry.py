@@ -235,7 +235,7 @@ class KindRegistry:
                 await kind.opened
         except TimeoutError:
             raise CacheSyncError(
-                f"{kind} has no informer after {timeout:g} s: {self._why_closed(kind)}"
+                f"{kind} has no informer after {timeout:.1f} s: {self._why_closed(kind)}"
             ) from kind.problem
 
     def _why_closed(self, kind: CachedKind) -> str:

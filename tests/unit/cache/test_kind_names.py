@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kinform.api import GVK, GVR
 from kinform.cache._kind_names import KindNames, form_of
 from kinform.client import Client
-from kinform.errors import InvalidNameError, NoMatchError
+from kinform.errors import CacheSyncError, InvalidNameError, NoMatchError
 from kinform.models.core.v1 import ConfigMap
 from kinform.objects import PartialObjectMetadata, Unstructured
 from kinform.testing import ApiServer
@@ -39,6 +40,22 @@ async def test_kind_without_a_model_is_resolved_once(names: KindNames) -> None:
     assert await names.gvr(WIDGET) == WIDGETS
     assert names.known_gvr(WIDGET) == WIDGETS
     assert (await names.resource(WIDGETS)).kind == "Widget"
+
+
+async def test_kind_that_comes_later_is_waited_for() -> None:
+    async with ApiServer() as api, Client(api.config) as client:
+        names = KindNames(client)
+        with pytest.raises(
+            CacheSyncError, match=r"Widget.* has no informer after 0\.1 s: "
+        ) as late:
+            await names.wait_for_gvr(WIDGET, 0.1)
+        assert isinstance(late.value.__cause__, NoMatchError)
+        waiting = asyncio.ensure_future(names.wait_for_gvr(WIDGET, 20))
+        await asyncio.sleep(0.05)
+        api.create(definition("widgets", "Widget", "example.com"))
+        assert await waiting == WIDGETS
+        # What is known needs no time.
+        assert await names.wait_for_gvr(WIDGET, 0) == await names.wait_for_gvr(WIDGETS, 0)
 
 
 async def test_unknown_kinds(names: KindNames) -> None:
