@@ -217,36 +217,51 @@ class TypedObject(Handle, Nestable):
     def _touch(self, part: Part[Any]) -> Any:
         """Decode a part, and the parts that are decoded with it."""
         parts = self._decoded()
-        source = self._source()
-        if source is None:
-            value = parts[part.name] = part.absent()
-            return value
-        codec, payload = source
-        read_only = self._record is not None
-        group, found = self._decode(self._groups[part.name], part, codec, payload)
+        record = self._record
+        if record is None:
+            return self._touch_editable(part, parts)
+        group = self._groups[part.name]
+        try:
+            found = record.codec.decode_parts(record.payload, group, read_only=True)
+        except DecodeError as error:
+            group = part.alone
+            found = self._decode_alone(part, record.codec, record.payload, error)
         for each, value in zip(group.parts, found, strict=True):
             if each.name not in parts:
-                kept = each.absent(read_only=read_only) if value is None else value
-                if read_only and each.freeze is not None:
-                    kept = frozen(kept, each.freeze)
-                parts[each.name] = kept
-                if not read_only:
-                    self._note_origins(each.name, codec, payload)
+                kept = each.absent(read_only=True) if value is None else value
+                parts[each.name] = kept if each.freeze is None else frozen(kept, each.freeze)
         return parts[part.name]
 
-    def _decode(
-        self, group: PartGroup, part: Part[Any], codec: Codec, payload: bytes
-    ) -> tuple[PartGroup, Sequence[Any]]:
-        """Decode a group of parts, or only ``part`` if another part of the group is malformed."""
+    def _touch_editable(self, part: Part[Any], parts: dict[str, Any]) -> Any:
+        if self._base is None:
+            value = parts[part.name] = part.absent()
+            return value
+        codec, payload = self._base
+        group = self._groups[part.name]
         try:
-            read_only = self._record is not None
-            return group, codec.decode_parts(payload, group, read_only=read_only)
+            found = codec.decode_parts(payload, group, read_only=False)
         except DecodeError as error:
-            if group is not part.alone:
-                return self._decode(part.alone, part, codec, payload)
-            raise DecodeError(
-                f"{self._called()}: {error}", key=error.key, resource_version=error.resource_version
-            ) from error.__cause__
+            group = part.alone
+            found = self._decode_alone(part, codec, payload, error)
+        for each, value in zip(group.parts, found, strict=True):
+            if each.name not in parts:
+                parts[each.name] = each.absent() if value is None else value
+                self._note_origins(each.name, codec, payload)
+        return parts[part.name]
+
+    def _decode_alone(
+        self, part: Part[Any], codec: Codec, payload: bytes, error: DecodeError
+    ) -> Sequence[Any]:
+        """Decode a part after its group could not be decoded: another part may be malformed."""
+        if self._groups[part.name] is not part.alone:
+            try:
+                read_only = self._record is not None
+                return codec.decode_parts(payload, part.alone, read_only=read_only)
+            except DecodeError as own:
+                error = own
+        raise DecodeError(
+            f"{self._called()}: {error}", key=error.key, resource_version=error.resource_version
+        ) from error.__cause__
 
     def _note_origins(self, name: str, codec: Codec, payload: bytes) -> None:
         if self._tree is None:
