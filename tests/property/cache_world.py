@@ -247,6 +247,14 @@ class CacheWorld:
             for call in calls:
                 group.create_task(call)
 
+    async def write_then_read(
+        self, mode: OwnWritesMode, namespace: str, name: str, color: str
+    ) -> None:
+        """Reads that the watch has not overtaken yet."""
+        await self.own_put(mode, namespace, name, color)
+        await self.get(mode, namespace, name)
+        await self.list(mode, None, None, "labels")
+
     @property
     def _has_one_source(self) -> bool:
         return len(self._namespaces) * len(self._colors or "x") == 1

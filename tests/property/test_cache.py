@@ -62,6 +62,7 @@ reads = st.one_of(
     ),
     steps("peek"),
     steps("read_and_write", modes, namespaces, names, colors),
+    steps("write_then_read", modes, namespaces, names, colors),
 )
 lives = st.one_of(
     steps("remove_informer"),
