@@ -42,6 +42,12 @@
     │  ├─ UnknownIndexError               there is no index with this name
     │  ├─ KeyFuncError                    an object has no key
     │  └─ TransformError                  a transform failed on an object
+    ├─ ControllerError                    a controller or its manager failed
+    │  ├─ TerminalError                   a reconcile failed, and a retry would not help
+    │  ├─ ReconcileTimeoutError           a reconcile took longer than allowed
+    │  ├─ LeadershipLostError             work was attempted without leadership
+    │  ├─ AlreadyOwnedError               the object has another controller
+    │  └─ ShutdownTimeoutError            components did not stop in time; names them
     ├─ InvalidNameError                   an invalid key, kind, resource or path
     ├─ SelectorError                      an invalid label or field selector
     ├─ ReadOnlyError                      an attempt to modify a read-only object
@@ -62,6 +68,7 @@ from typing import Any
 
 __all__ = [
     "AlreadyExistsError",
+    "AlreadyOwnedError",
     "AlreadyStartedError",
     "AlreadyStoppedError",
     "ApiError",
@@ -71,6 +78,7 @@ __all__ = [
     "CacheSyncError",
     "ConfigError",
     "ConflictError",
+    "ControllerError",
     "DecodeError",
     "DiscoveryError",
     "EncodeError",
@@ -81,6 +89,7 @@ __all__ = [
     "InvalidNameError",
     "KeyFuncError",
     "KinformError",
+    "LeadershipLostError",
     "MethodNotAllowedError",
     "NoMatchError",
     "NotAcceptableError",
@@ -88,6 +97,7 @@ __all__ = [
     "OutOfScopeError",
     "QueueClosedError",
     "ReadOnlyError",
+    "ReconcileTimeoutError",
     "ResourceNotCachedError",
     "ResourceVersionTooLargeError",
     "ResponseTooLargeError",
@@ -95,9 +105,11 @@ __all__ = [
     "ServerError",
     "ServerTimeoutError",
     "ServiceUnavailableError",
+    "ShutdownTimeoutError",
     "SourceError",
     "StaleReadError",
     "StateError",
+    "TerminalError",
     "TooManyRequestsError",
     "TransformError",
     "TransportError",
@@ -371,6 +383,30 @@ class SelectorError(KinformError, ValueError):
 
 class ReadOnlyError(KinformError, TypeError):
     """A read-only object cannot be modified. Use ``copy()`` to get an editable one."""
+
+
+class ControllerError(KinformError):
+    """A controller or its manager failed."""
+
+
+class TerminalError(ControllerError):
+    """A reconcile failed, and a retry would not help. Raised by reconcilers."""
+
+
+class ReconcileTimeoutError(ControllerError):
+    """A reconcile took longer than its controller allows."""
+
+
+class LeadershipLostError(ControllerError):
+    """The program is not the leader, or not any more, so it must not write."""
+
+
+class AlreadyOwnedError(ControllerError):
+    """The object has another controller."""
+
+
+class ShutdownTimeoutError(ControllerError):
+    """Some components did not stop in time; the message names them."""
 
 
 class StateError(KinformError):

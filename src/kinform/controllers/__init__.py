@@ -1,0 +1,1 @@
+"""Controllers: reconcilers fed by informers, their manager, leader election and events."""

@@ -1,0 +1,1 @@
+"""Leader election on Leases: one of several programs works at a time."""

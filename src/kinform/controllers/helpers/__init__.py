@@ -1,0 +1,1 @@
+"""Helpers for reconcilers: owners, finalizers, conditions, create-or-update, waiting."""

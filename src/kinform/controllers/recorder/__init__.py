@@ -1,0 +1,1 @@
+"""The event recorder: writes Kubernetes events about objects, without blocking."""
