@@ -397,7 +397,7 @@ async def test_only_those_who_are_due_are_reminded() -> None:
 
     def changes() -> list[Change]:
         asked.append(1)
-        return [updated(A1, A2, ChangeSource.RESYNC)]
+        return [updated(A1, A1, ChangeSource.RESYNC)]
 
     dispatcher.resync(changes)
     assert asked == []
