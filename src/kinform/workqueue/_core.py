@@ -276,10 +276,10 @@ class QueueCore(Generic[K]):
         def finish() -> None:
             for latch in unreachable:
                 latch.give_up(f"{self.name} was shut down before all keys were processed")
-            if is_idle:
-                self.drained.set()
-            elif was_draining:
+            if was_draining:
                 self.drained.give_up(f"{self.name} was shut down before it was drained")
+            elif is_idle:
+                self.drained.set()
 
         return finish
 
@@ -291,7 +291,7 @@ class QueueCore(Generic[K]):
         """
         with self._lock:
             if self.phase is not _OPEN:
-                return ()
+                return (self.drained,) if self._is_idle() else ()
             now = self._clock()
             self._promote(now)
             self.phase = Phase.DRAINING
