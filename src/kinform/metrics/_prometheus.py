@@ -13,14 +13,16 @@ from kinform.metrics._collectors import Collectors, collectors_of
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge
 
+    from kinform.metrics._base import WorkQueueGauges
+
 
 class PrometheusMetrics:
     """Exports metrics to Prometheus. Several instances may share a registry and its metrics.
 
         factory = DynamicSharedInformerFactory(client, metrics=PrometheusMetrics())
 
-    When an informer stops, its gauges are removed. Its counters stay, because they are totals over
-    the lifetime of the process.
+    When an informer or work queue stops, its gauges are removed. Its counters stay, because they
+    are totals over the lifetime of the process.
 
     Args:
         registry: The registry; ``None`` uses the default one of ``prometheus_client``.
@@ -33,6 +35,7 @@ class PrometheusMetrics:
         self._collectors = collectors_of(registry)
         self._informers: dict[str, _Informer] = {}
         self._handlers: dict[tuple[str, str], _Handler] = {}
+        self._queues: dict[str, _Queue] = {}
 
     def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None:
         def seconds() -> float:
@@ -117,6 +120,24 @@ class PrometheusMetrics:
     def cache_created_informer(self, kind: str) -> None:
         self._collectors.implicit_informers.labels(kind).inc()
 
+    def workqueue_started(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        self._collectors.queue_gauges.add(queue, gauges)
+
+    def workqueue_added(self, queue: str) -> None:
+        self._queue(queue).adds.inc()
+
+    def workqueue_retried(self, queue: str) -> None:
+        self._queue(queue).retries.inc()
+
+    def workqueue_taken(self, queue: str, seconds: float) -> None:
+        self._queue(queue).queue_duration.observe(seconds)
+
+    def workqueue_done(self, queue: str, seconds: float) -> None:
+        self._queue(queue).work_duration.observe(seconds)
+
+    def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        self._collectors.queue_gauges.remove(queue, gauges)
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:
@@ -127,6 +148,12 @@ class PrometheusMetrics:
         found = self._handlers.get((informer, name))
         if found is None:
             found = self._handlers[informer, name] = _Handler(self._collectors, informer, name)
+        return found
+
+    def _queue(self, name: str) -> _Queue:
+        found = self._queues.get(name)
+        if found is None:
+            found = self._queues[name] = _Queue(self._collectors, name)
         return found
 
 
@@ -150,6 +177,16 @@ class _Handler:
         self.ok: Counter = collectors.events.labels(informer, name, "ok")
         self.failed: Counter = collectors.events.labels(informer, name, "failed")
         self.duration = collectors.handler_duration.labels(informer, name)
+
+
+class _Queue:
+    """Cached metrics of one work queue."""
+
+    def __init__(self, collectors: Collectors, name: str) -> None:
+        self.adds = collectors.queue_adds.labels(name)
+        self.retries = collectors.queue_retries.labels(name)
+        self.queue_duration = collectors.queue_duration.labels(name)
+        self.work_duration = collectors.work_duration.labels(name)
 
 
 def _set_version(gauge: Gauge, resource_version: str) -> None:
