@@ -9,7 +9,8 @@ from typing import Protocol
 class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
-    Caches report by ``kind``, which is a resource such as ``v1/pods``.
+    Caches report by ``kind``, which is a resource such as ``v1/pods``, and elections by the name of
+    their Lease.
 
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
@@ -71,6 +72,12 @@ class Metrics(Protocol):
     def cache_created_informer(self, kind: str) -> None:
         """A read of a kind that was not declared created an informer."""
 
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        """This process became the leader, or is not the leader any more."""
+
+    def leader_slow_path(self, election: str) -> None:
+        """A leader had to read its Lease before renewing it, because somebody else changed it."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -94,6 +101,8 @@ class NoMetrics:
     def cache_waited(self, kind: str, seconds: float) -> None: ...
     def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None: ...
     def cache_created_informer(self, kind: str) -> None: ...
+    def leader_status(self, election: str, is_leader: bool) -> None: ...
+    def leader_slow_path(self, election: str) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()

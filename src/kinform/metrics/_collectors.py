@@ -1,8 +1,8 @@
 """The Prometheus collectors of a registry, shared by all ``PrometheusMetrics`` on it.
 
 Names are those of client-go where it has them, so that its dashboards and alerts can be used; other
-names start with ``kinform_``. The label ``name`` is the name of the informer, or the kind of a
-cache.
+names start with ``kinform_``. The label ``name`` is the name of the informer, the kind of a cache,
+or the name of an election.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Collectors:
             self._make_informer()
             self._make_handler()
             self._make_cache()
+            self._make_election()
         except ValueError as error:
             for made in self._made:
                 registry.unregister(made)
@@ -134,6 +135,14 @@ class Collectors:
             Counter,
             "kinform_cache_implicit_informers_total",
             "Informers created by reads of kinds that were not declared",
+        )
+
+    def _make_election(self) -> None:
+        self.leader_status = self._new(
+            Gauge, "leader_election_master_status", "1 if this process is the leader, otherwise 0"
+        )
+        self.leader_slow_path = self._new(
+            Counter, "leader_election_slowpath_total", "Renewals that had to read the Lease first"
         )
 
     def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:

@@ -117,6 +117,12 @@ class PrometheusMetrics:
     def cache_created_informer(self, kind: str) -> None:
         self._collectors.implicit_informers.labels(kind).inc()
 
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        self._collectors.leader_status.labels(election).set(is_leader)
+
+    def leader_slow_path(self, election: str) -> None:
+        self._collectors.leader_slow_path.labels(election).inc()
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:
