@@ -25,8 +25,8 @@ class WorkQueueGauges(msgspec.Struct, frozen=True):
 class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
-    Caches report by ``kind``, which is a resource such as ``v1/pods``; ``queue`` is the name of a
-    work queue.
+    Caches report by ``kind``, which is a resource such as ``v1/pods``. ``queue`` and ``controller``
+    are the names of work queues and controllers, ``election`` is the name of a Lease.
 
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
@@ -109,6 +109,28 @@ class Metrics(Protocol):
     def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
         """A work queue was shut down or drained; ``gauges`` is that of ``workqueue_started``."""
 
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        """This process became the leader, or is not the leader any more."""
+
+    def leader_slow_path(self, election: str) -> None:
+        """A leader had to read its Lease before renewing it, because somebody else changed it."""
+
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None:
+        """A controller started to work.
+
+        ``active()`` returns the number of running reconciles. It may be called at any time, from
+        any thread.
+        """
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        """A reconcile ended in success, error, requeue, requeue_after or terminal."""
+
+    def reconcile_timed_out(self, controller: str) -> None:
+        """A reconcile took longer than its controller allows."""
+
+    def workers_stopped(self, controller: str) -> None:
+        """A controller stopped working."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -138,6 +160,12 @@ class NoMetrics:
     def workqueue_taken(self, queue: str, seconds: float) -> None: ...
     def workqueue_done(self, queue: str, seconds: float) -> None: ...
     def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None: ...
+    def leader_status(self, election: str, is_leader: bool) -> None: ...
+    def leader_slow_path(self, election: str) -> None: ...
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None: ...
+    def reconciled(self, controller: str, result: str, seconds: float) -> None: ...
+    def reconcile_timed_out(self, controller: str) -> None: ...
+    def workers_stopped(self, controller: str) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()

@@ -1,8 +1,8 @@
 """The Prometheus collectors of a registry, shared by all ``PrometheusMetrics`` on it.
 
 Names are those of client-go where it has them, so that its dashboards and alerts can be used; other
-names start with ``kinform_``. The label ``name`` is the name of the informer or work queue, or
-the kind of a cache.
+names start with ``kinform_``. The label ``name`` is the name of the informer, work queue or
+election, or the kind of a cache; that of controllers is ``controller``, as in controller-runtime.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ C = TypeVar("C", bound=MetricWrapperBase)
 # A batch takes tens of microseconds; the first list of a large cluster takes seconds.
 _LATENCIES = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 # A key waits and is processed for microseconds to minutes.
+# As in controller-runtime, but fewer.
+_RECONCILE_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUEUE_TIMES = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
@@ -49,6 +51,8 @@ class Collectors:
             self._make_handler()
             self._make_cache()
             self._make_queue()
+            self._make_election()
+            self._make_controller()
         except ValueError as error:
             for made in self._made:
                 registry.unregister(made)
@@ -162,16 +166,71 @@ class Collectors:
         self._registry.register(self.queue_gauges)
         self._made.append(self.queue_gauges)
 
+    def _make_election(self) -> None:
+        self.leader_status = self._new(
+            Gauge, "leader_election_master_status", "1 if this process is the leader, otherwise 0"
+        )
+        self.leader_slow_path = self._new(
+            Counter, "leader_election_slowpath_total", "Renewals that had to read the Lease first"
+        )
+
+    def _make_controller(self) -> None:
+        self.reconciles = self._new(
+            Counter,
+            "controller_runtime_reconcile_total",
+            "Reconciles, by result",
+            "result",
+            subject="controller",
+        )
+        self.reconcile_errors = self._new(
+            Counter,
+            "controller_runtime_reconcile_errors_total",
+            "Reconciles that failed",
+            subject="controller",
+        )
+        self.terminal_errors = self._new(
+            Counter,
+            "controller_runtime_terminal_reconcile_errors_total",
+            "Reconciles that failed and are not tried again",
+            subject="controller",
+        )
+        self.reconcile_timeouts = self._new(
+            Counter,
+            "controller_runtime_reconcile_timeouts_total",
+            "Reconciles that took too long",
+            subject="controller",
+        )
+        self.reconcile_time = self._new(
+            Histogram,
+            "controller_runtime_reconcile_time_seconds",
+            "Duration of reconciles",
+            subject="controller",
+            buckets=_RECONCILE_TIMES,
+        )
+        self.workers = self._new(
+            Gauge,
+            "controller_runtime_max_concurrent_reconciles",
+            "Workers of the controller",
+            subject="controller",
+        )
+        self.active_workers = self._new(
+            Gauge,
+            "controller_runtime_active_workers",
+            "Workers that reconcile at the moment",
+            subject="controller",
+        )
+
     def _new(
         self,
         kind: Callable[..., C],
         name: str,
         text: str,
         *labels: str,
+        subject: str = "name",
         buckets: tuple[float, ...] = _LATENCIES,
     ) -> C:
         more = {"buckets": buckets} if kind is Histogram else {}
-        made = kind(name, text, ("name", *labels), registry=self._registry, **more)
+        made = kind(name, text, (subject, *labels), registry=self._registry, **more)
         self._made.append(made)
         return made
 

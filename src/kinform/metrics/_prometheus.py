@@ -138,6 +138,34 @@ class PrometheusMetrics:
     def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
         self._collectors.queue_gauges.remove(queue, gauges)
 
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        self._collectors.leader_status.labels(election).set(is_leader)
+
+    def leader_slow_path(self, election: str) -> None:
+        self._collectors.leader_slow_path.labels(election).inc()
+
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None:
+        self._collectors.workers.labels(controller).set(workers)
+        self._collectors.active_workers.labels(controller).set_function(active)
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        collectors = self._collectors
+        is_terminal = result == "terminal"
+        # controller-runtime counts terminal failures as errors, too.
+        collectors.reconciles.labels(controller, "error" if is_terminal else result).inc()
+        collectors.reconcile_time.labels(controller).observe(seconds)
+        if is_terminal:
+            collectors.terminal_errors.labels(controller).inc()
+        if is_terminal or result == "error":
+            collectors.reconcile_errors.labels(controller).inc()
+
+    def reconcile_timed_out(self, controller: str) -> None:
+        self._collectors.reconcile_timeouts.labels(controller).inc()
+
+    def workers_stopped(self, controller: str) -> None:
+        _drop(self._collectors.workers, controller)
+        _drop(self._collectors.active_workers, controller)
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:
