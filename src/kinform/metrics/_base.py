@@ -9,7 +9,7 @@ from typing import Protocol
 class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
-    Caches report by ``kind``, which is a resource such as ``v1/pods``.
+    Caches report by ``kind``, which is a resource such as ``v1/pods``; event recorders by name.
 
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
@@ -71,6 +71,12 @@ class Metrics(Protocol):
     def cache_created_informer(self, kind: str) -> None:
         """A read of a kind that was not declared created an informer."""
 
+    def events_written(self, recorder: str, events: int) -> None:
+        """An event recorder has written this many events; repeated ones are counted each."""
+
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None:
+        """An event recorder has dropped this many events."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -94,6 +100,8 @@ class NoMetrics:
     def cache_waited(self, kind: str, seconds: float) -> None: ...
     def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None: ...
     def cache_created_informer(self, kind: str) -> None: ...
+    def events_written(self, recorder: str, events: int) -> None: ...
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()

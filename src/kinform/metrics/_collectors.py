@@ -135,6 +135,15 @@ class Collectors:
             "kinform_cache_implicit_informers_total",
             "Informers created by reads of kinds that were not declared",
         )
+        self.recorded_events = self._new(
+            Counter, "kinform_recorder_events_written_total", "Events that were written"
+        )
+        self.dropped_events = self._new(
+            Counter,
+            "kinform_recorder_events_dropped_total",
+            "Events that were dropped, by reason",
+            "reason",
+        )
 
     def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:
         more = {"buckets": _LATENCIES} if kind is Histogram else {}

@@ -117,6 +117,12 @@ class PrometheusMetrics:
     def cache_created_informer(self, kind: str) -> None:
         self._collectors.implicit_informers.labels(kind).inc()
 
+    def events_written(self, recorder: str, events: int) -> None:
+        self._collectors.recorded_events.labels(recorder).inc(events)
+
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None:
+        self._collectors.dropped_events.labels(recorder, reason).inc(events)
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:
