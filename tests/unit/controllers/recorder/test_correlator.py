@@ -80,8 +80,8 @@ def test_new_events_of_one_object_are_limited() -> None:
 def test_important_events_are_not_lost_to_frequent_ones() -> None:
     """20: the first of a new reason passes the filter, a flood of reasons does not."""
     correlator = Correlator()
-    for number in range(40):
-        observe(correlator, "m", reason=f"Noise{number // 2}")
+    for number in range(60):
+        observe(correlator, f"m{number}", reason=f"Noise{number % 3}")
     found = observe(correlator, "disk is full", reason="DiskFull")
     assert found is not None
     assert found.message == "disk is full"

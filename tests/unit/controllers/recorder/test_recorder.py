@@ -417,7 +417,7 @@ async def test_long_message_is_shortened() -> None:
         ((OBJECT, "Normal", "x" * 129, "up"), ConfigError, "at most 128 bytes"),
         ((OBJECT, "Normal", "Up", None), ConfigError, "message of an event takes a string"),
         (("web-0", "Normal", "Up", "up"), ConfigError, "about an object, not a str"),
-        (({"metadata": {"name": "a"}}, "Normal", "Up", "up"), InvalidNameError, "kind"),
+        (({"metadata": {"name": "a"}}, "Normal", "Up", "up"), InvalidNameError, "apiVersion"),
         ((Pod(), "Normal", "Up", "up"), ConfigError, "this Pod has no name"),
     ],
 )
