@@ -33,6 +33,7 @@ from kinform.blocking._source import ListWatch, ListWatchOptions
 from kinform.blocking._typed_factory import SharedInformerFactory, new_informer
 from kinform.blocking._verbs import Discovery, Verbs
 from kinform.blocking._watch import Watch
+from kinform.blocking._workqueue import WorkQueue
 
 __all__ = [
     "BlockingFactory",
@@ -60,5 +61,6 @@ __all__ = [
     "SharedInformerFactory",
     "Verbs",
     "Watch",
+    "WorkQueue",
     "new_informer",
 ]

@@ -24,6 +24,7 @@ from kinform.informers.dispatch import (
     Filter,
     HandlerFailure,
     HandlerOptions,
+    InformerEvent,
     Policy,
     Registration,
     RunOn,
@@ -153,6 +154,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         on_add: Callable[[T], object] | None = None,
         on_update: Callable[[T, T], object] | None = None,
         on_delete: Callable[[DeletedObject[T]], object] | None = None,
+        on_event: Callable[[InformerEvent[T]], object] | None = None,
         run_on: RunOn | None = None,
         filter: Filter[T] | None = None,
         resync_period: float | None = None,
@@ -170,11 +172,11 @@ class SharedIndexInformer(Runnable, Generic[T]):
 
         Args:
             handler: An object with any of ``on_add(obj, is_in_initial_list)``,
-                ``on_update(old, new)`` and ``on_delete(deleted)``. Alternatively, pass functions
-                by keyword.
+                ``on_update(old, new)`` and ``on_delete(deleted)``; or pass functions by keyword.
             on_add: Called with the object.
             on_update: Called with the previous and the current state.
             on_delete: Called with a ``DeletedObject``.
+            on_event: Called with an ``InformerEvent`` for every change, instead of the others.
             run_on: Where a ``def`` handler runs: ``"loop"``, where it may use asyncio and must not
                 block, or ``"thread"``, its own one, where it may block. ``None`` is the loop, in
                 ``kinform.blocking`` a thread.
@@ -198,6 +200,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
             on_add=on_add,
             on_update=on_update,
             on_delete=on_delete,
+            on_event=on_event,
             run_on=run_on,
             filter=filter,
             resync_period=period,

@@ -1,16 +1,23 @@
-"""Metrics of informers: an interface, a no-op default, and an adapter for Prometheus."""
+"""Metrics: an interface, a no-op default, and an adapter for Prometheus."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kinform.metrics._base import NO_METRICS, Metrics, NoMetrics
+from kinform.metrics._base import NO_METRICS, Metrics, NoMetrics, WorkQueueGauges
 from kinform.metrics._guarded import guarded
 
 if TYPE_CHECKING:
     from kinform.metrics._prometheus import PrometheusMetrics
 
-__all__ = ["NO_METRICS", "Metrics", "NoMetrics", "PrometheusMetrics", "guarded"]
+__all__ = [
+    "NO_METRICS",
+    "Metrics",
+    "NoMetrics",
+    "PrometheusMetrics",
+    "WorkQueueGauges",
+    "guarded",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
+
+import msgspec
+
+
+class WorkQueueGauges(msgspec.Struct, frozen=True):
+    """What a work queue holds at one moment.
+
+    Attributes:
+        depths: The number of keys that wait for a worker, by priority.
+        unfinished: The seconds that the keys being processed have taken so far, added up.
+        longest_running: The longest of these, in seconds; 0 if no key is being processed.
+    """
+
+    depths: Mapping[int, int]
+    unfinished: float
+    longest_running: float
 
 
 class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
-    Caches report by ``kind``, which is a resource such as ``v1/pods``.
+    Caches report by ``kind``, which is a resource such as ``v1/pods``. ``queue`` and ``controller``
+    are the names of work queues and controllers, ``election`` is the name of a Lease.
 
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
@@ -71,6 +88,49 @@ class Metrics(Protocol):
     def cache_created_informer(self, kind: str) -> None:
         """A read of a kind that was not declared created an informer."""
 
+    def workqueue_started(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        """A work queue was created.
+
+        ``gauges()`` returns its current state. It may be called at any time, from any thread.
+        """
+
+    def workqueue_added(self, queue: str) -> None:
+        """A key was queued, or its delay has passed. Adding a queued key again does not count."""
+
+    def workqueue_retried(self, queue: str) -> None:
+        """A key was added with a delay."""
+
+    def workqueue_taken(self, queue: str, seconds: float) -> None:
+        """A worker received a key that had waited for ``seconds``."""
+
+    def workqueue_done(self, queue: str, seconds: float) -> None:
+        """A worker finished a key after ``seconds``."""
+
+    def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        """A work queue was shut down or drained; ``gauges`` is that of ``workqueue_started``."""
+
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        """This process became the leader, or is not the leader any more."""
+
+    def leader_slow_path(self, election: str) -> None:
+        """A leader had to read its Lease before renewing it, because somebody else changed it."""
+
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None:
+        """A controller started to work.
+
+        ``active()`` returns the number of running reconciles. It may be called at any time, from
+        any thread.
+        """
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        """A reconcile ended in success, error, requeue, requeue_after or terminal."""
+
+    def reconcile_timed_out(self, controller: str) -> None:
+        """A reconcile took longer than its controller allows."""
+
+    def workers_stopped(self, controller: str) -> None:
+        """A controller stopped working."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -94,6 +154,18 @@ class NoMetrics:
     def cache_waited(self, kind: str, seconds: float) -> None: ...
     def cache_waited_for_own_writes(self, kind: str, seconds: float) -> None: ...
     def cache_created_informer(self, kind: str) -> None: ...
+    def workqueue_started(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None: ...
+    def workqueue_added(self, queue: str) -> None: ...
+    def workqueue_retried(self, queue: str) -> None: ...
+    def workqueue_taken(self, queue: str, seconds: float) -> None: ...
+    def workqueue_done(self, queue: str, seconds: float) -> None: ...
+    def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None: ...
+    def leader_status(self, election: str, is_leader: bool) -> None: ...
+    def leader_slow_path(self, election: str) -> None: ...
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None: ...
+    def reconciled(self, controller: str, result: str, seconds: float) -> None: ...
+    def reconcile_timed_out(self, controller: str) -> None: ...
+    def workers_stopped(self, controller: str) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()

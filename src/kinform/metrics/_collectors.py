@@ -1,8 +1,8 @@
 """The Prometheus collectors of a registry, shared by all ``PrometheusMetrics`` on it.
 
 Names are those of client-go where it has them, so that its dashboards and alerts can be used; other
-names start with ``kinform_``. The label ``name`` is the name of the informer, or the kind of a
-cache.
+names start with ``kinform_``. The label ``name`` is the name of the informer, work queue or
+election, or the kind of a cache; that of controllers is ``controller``, as in controller-runtime.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ except ImportError as error:
         "pip install 'kinform[prometheus]'"
     ) from error
 
+from kinform.metrics._queue_gauges import QueueGaugesCollector
+
 C = TypeVar("C", bound=MetricWrapperBase)
 
 # A batch takes tens of microseconds; the first list of a large cluster takes seconds.
 _LATENCIES = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+# A key waits and is processed for microseconds to minutes.
+# As in controller-runtime, but fewer.
+_RECONCILE_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_QUEUE_TIMES = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 class Collectors:
@@ -38,12 +44,15 @@ class Collectors:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._made: list[MetricWrapperBase] = []
+        self._made: list[MetricWrapperBase | QueueGaugesCollector] = []
         try:
             self._make_reflector()
             self._make_informer()
             self._make_handler()
             self._make_cache()
+            self._make_queue()
+            self._make_election()
+            self._make_controller()
         except ValueError as error:
             for made in self._made:
                 registry.unregister(made)
@@ -136,9 +145,92 @@ class Collectors:
             "Informers created by reads of kinds that were not declared",
         )
 
-    def _new(self, kind: Callable[..., C], name: str, text: str, *labels: str) -> C:
-        more = {"buckets": _LATENCIES} if kind is Histogram else {}
-        made = kind(name, text, ("name", *labels), registry=self._registry, **more)
+    def _make_queue(self) -> None:
+        self.queue_adds = self._new(Counter, "workqueue_adds_total", "Keys that were queued")
+        self.queue_retries = self._new(
+            Counter, "workqueue_retries_total", "Keys that were added with a delay"
+        )
+        self.queue_duration = self._new(
+            Histogram,
+            "workqueue_queue_duration_seconds",
+            "Time that a key waited for a worker",
+            buckets=_QUEUE_TIMES,
+        )
+        self.work_duration = self._new(
+            Histogram,
+            "workqueue_work_duration_seconds",
+            "Time that a worker took to process a key",
+            buckets=_QUEUE_TIMES,
+        )
+        self.queue_gauges = QueueGaugesCollector()
+        self._registry.register(self.queue_gauges)
+        self._made.append(self.queue_gauges)
+
+    def _make_election(self) -> None:
+        self.leader_status = self._new(
+            Gauge, "leader_election_master_status", "1 if this process is the leader, otherwise 0"
+        )
+        self.leader_slow_path = self._new(
+            Counter, "leader_election_slowpath_total", "Renewals that had to read the Lease first"
+        )
+
+    def _make_controller(self) -> None:
+        self.reconciles = self._new(
+            Counter,
+            "controller_runtime_reconcile_total",
+            "Reconciles, by result",
+            "result",
+            subject="controller",
+        )
+        self.reconcile_errors = self._new(
+            Counter,
+            "controller_runtime_reconcile_errors_total",
+            "Reconciles that failed",
+            subject="controller",
+        )
+        self.terminal_errors = self._new(
+            Counter,
+            "controller_runtime_terminal_reconcile_errors_total",
+            "Reconciles that failed and are not tried again",
+            subject="controller",
+        )
+        self.reconcile_timeouts = self._new(
+            Counter,
+            "controller_runtime_reconcile_timeouts_total",
+            "Reconciles that took too long",
+            subject="controller",
+        )
+        self.reconcile_time = self._new(
+            Histogram,
+            "controller_runtime_reconcile_time_seconds",
+            "Duration of reconciles",
+            subject="controller",
+            buckets=_RECONCILE_TIMES,
+        )
+        self.workers = self._new(
+            Gauge,
+            "controller_runtime_max_concurrent_reconciles",
+            "Workers of the controller",
+            subject="controller",
+        )
+        self.active_workers = self._new(
+            Gauge,
+            "controller_runtime_active_workers",
+            "Workers that reconcile at the moment",
+            subject="controller",
+        )
+
+    def _new(
+        self,
+        kind: Callable[..., C],
+        name: str,
+        text: str,
+        *labels: str,
+        subject: str = "name",
+        buckets: tuple[float, ...] = _LATENCIES,
+    ) -> C:
+        more = {"buckets": buckets} if kind is Histogram else {}
+        made = kind(name, text, (subject, *labels), registry=self._registry, **more)
         self._made.append(made)
         return made
 

@@ -13,14 +13,16 @@ from kinform.metrics._collectors import Collectors, collectors_of
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge
 
+    from kinform.metrics._base import WorkQueueGauges
+
 
 class PrometheusMetrics:
     """Exports metrics to Prometheus. Several instances may share a registry and its metrics.
 
         factory = DynamicSharedInformerFactory(client, metrics=PrometheusMetrics())
 
-    When an informer stops, its gauges are removed. Its counters stay, because they are totals over
-    the lifetime of the process.
+    When an informer or work queue stops, its gauges are removed. Its counters stay, because they
+    are totals over the lifetime of the process.
 
     Args:
         registry: The registry; ``None`` uses the default one of ``prometheus_client``.
@@ -34,6 +36,7 @@ class PrometheusMetrics:
         self._collectors = collectors_of(registry)
         self._informers: dict[str, _Informer] = {}
         self._handlers: dict[tuple[str, str], _Handler] = {}
+        self._queues: dict[str, _Queue] = {}
 
     @property
     def registry(self) -> CollectorRegistry | None:
@@ -123,6 +126,52 @@ class PrometheusMetrics:
     def cache_created_informer(self, kind: str) -> None:
         self._collectors.implicit_informers.labels(kind).inc()
 
+    def workqueue_started(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        self._collectors.queue_gauges.add(queue, gauges)
+
+    def workqueue_added(self, queue: str) -> None:
+        self._queue(queue).adds.inc()
+
+    def workqueue_retried(self, queue: str) -> None:
+        self._queue(queue).retries.inc()
+
+    def workqueue_taken(self, queue: str, seconds: float) -> None:
+        self._queue(queue).queue_duration.observe(seconds)
+
+    def workqueue_done(self, queue: str, seconds: float) -> None:
+        self._queue(queue).work_duration.observe(seconds)
+
+    def workqueue_stopped(self, queue: str, gauges: Callable[[], WorkQueueGauges]) -> None:
+        self._collectors.queue_gauges.remove(queue, gauges)
+
+    def leader_status(self, election: str, is_leader: bool) -> None:
+        self._collectors.leader_status.labels(election).set(is_leader)
+
+    def leader_slow_path(self, election: str) -> None:
+        self._collectors.leader_slow_path.labels(election).inc()
+
+    def workers_started(self, controller: str, workers: int, active: Callable[[], int]) -> None:
+        self._collectors.workers.labels(controller).set(workers)
+        self._collectors.active_workers.labels(controller).set_function(active)
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        collectors = self._collectors
+        is_terminal = result == "terminal"
+        # controller-runtime counts terminal failures as errors, too.
+        collectors.reconciles.labels(controller, "error" if is_terminal else result).inc()
+        collectors.reconcile_time.labels(controller).observe(seconds)
+        if is_terminal:
+            collectors.terminal_errors.labels(controller).inc()
+        if is_terminal or result == "error":
+            collectors.reconcile_errors.labels(controller).inc()
+
+    def reconcile_timed_out(self, controller: str) -> None:
+        self._collectors.reconcile_timeouts.labels(controller).inc()
+
+    def workers_stopped(self, controller: str) -> None:
+        _drop(self._collectors.workers, controller)
+        _drop(self._collectors.active_workers, controller)
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:
@@ -133,6 +182,12 @@ class PrometheusMetrics:
         found = self._handlers.get((informer, name))
         if found is None:
             found = self._handlers[informer, name] = _Handler(self._collectors, informer, name)
+        return found
+
+    def _queue(self, name: str) -> _Queue:
+        found = self._queues.get(name)
+        if found is None:
+            found = self._queues[name] = _Queue(self._collectors, name)
         return found
 
 
@@ -156,6 +211,16 @@ class _Handler:
         self.ok: Counter = collectors.events.labels(informer, name, "ok")
         self.failed: Counter = collectors.events.labels(informer, name, "failed")
         self.duration = collectors.handler_duration.labels(informer, name)
+
+
+class _Queue:
+    """Cached metrics of one work queue."""
+
+    def __init__(self, collectors: Collectors, name: str) -> None:
+        self.adds = collectors.queue_adds.labels(name)
+        self.retries = collectors.queue_retries.labels(name)
+        self.queue_duration = collectors.queue_duration.labels(name)
+        self.work_duration = collectors.work_duration.labels(name)
 
 
 def _set_version(gauge: Gauge, resource_version: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinform.informers.dispatch._dispatcher import Dispatcher
-from kinform.informers.dispatch._events import EventStream, InformerEvent
+from kinform.informers.dispatch._events import EventStream
 from kinform.informers.dispatch._handler_options import (
     AnyHandler,
     HandlerOptions,
@@ -11,6 +11,7 @@ from kinform.informers.dispatch._handler_options import (
     RunOn,
     SubscriptionOptions,
 )
+from kinform.informers.dispatch._informer_event import InformerEvent
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._projection import Filter

@@ -8,51 +8,16 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
 
-import msgspec
-
 from kinform._runtime import Latch, wake
 from kinform.errors import StateError
-from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
-from kinform.informers.dispatch._invoker import is_in_initial_list
+from kinform.informers._changes import Change
+from kinform.informers.dispatch._informer_event import InformerEvent, informer_event
 from kinform.informers.dispatch._mailbox import SYNCED, Mailbox
-from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
+from kinform.informers.dispatch._projection import EventProjection
 from kinform.informers.dispatch._registration import HandlerStats, Subscription
 from kinform.informers.dispatch._runner import Runner
 
 T = TypeVar("T")
-
-
-class InformerEvent(msgspec.Struct, Generic[T], frozen=True):
-    """One change of the cache.
-
-    Attributes:
-        type: The type of change. A resync is an update with the same object.
-        key: ``namespace/name``.
-        object: The current state. For a deletion, the last known state, or ``None``.
-        old: The previous state, for an update.
-        source: What caused the event.
-        is_in_initial_list: Whether this is an add of an object that existed when the stream was
-            opened.
-        final_state_unknown: Whether a deletion was detected late, so that events before it may
-            be missing.
-    """
-
-    type: ChangeType
-    key: str
-    object: T | None
-    old: T | None
-    source: ChangeSource
-    is_in_initial_list: bool = False
-    final_state_unknown: bool = False
-
-    @property
-    def deleted(self) -> DeletedObject[T] | None:
-        """The argument of a handler's ``on_delete``; ``None`` if this is not a deletion."""
-        if self.type is not ChangeType.DELETED:
-            return None
-        return DeletedObject(
-            self.key, self.object, self.final_state_unknown, self.source is ChangeSource.SCOPE
-        )
 
 
 class Inbox(Runner):
@@ -179,16 +144,4 @@ class EventStream(Generic[T]):
         except Exception as error:
             outcomes.fail(change, error)
             return None
-        return None if event is None else _event_of(change, event)
-
-
-def _event_of(change: Change, event: HandlerEvent[T]) -> InformerEvent[T]:
-    return InformerEvent(
-        type=event.type,
-        key=change.key,
-        object=event.object,
-        old=event.old,
-        source=change.source,
-        is_in_initial_list=is_in_initial_list(change, event),
-        final_state_unknown=event.final_state_unknown,
-    )
+        return None if event is None else informer_event(change, event)

@@ -14,6 +14,7 @@ from kinform._checks import is_async_callable
 from kinform.api import LabelSelector
 from kinform.errors import ConfigError
 from kinform.informers._changes import DeletedObject
+from kinform.informers.dispatch._informer_event import InformerEvent
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._projection import Filter
 
@@ -92,6 +93,7 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
         on_add: ``on_add(obj)``, if there is no handler object.
         on_update: ``on_update(old, new)``, likewise.
         on_delete: ``on_delete(deleted)``, likewise.
+        on_event: ``on_event(event)`` for changes of all types, instead of the others.
         run_on: Where a ``def`` handler runs: on the informer's event loop, the default, or on its
             own thread. An ``async def`` handler runs on the loop.
     """
@@ -100,6 +102,7 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
     on_add: Callable[[T], object] | None = None
     on_update: Callable[[T, T], object] | None = None
     on_delete: Callable[[DeletedObject[T]], object] | None = None
+    on_event: Callable[[InformerEvent[T]], object] | None = None
     run_on: RunOn | None = None
 
     def __post_init__(self) -> None:
@@ -127,9 +130,17 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
             "on_update": self.on_update,
             "on_delete": self.on_delete,
         }
+        has_keywords = any(callback is not None for callback in keywords.values())
+        if self.on_event is not None:
+            if has_keywords or self.handler is not None:
+                raise ConfigError(
+                    "on_event receives the events of all types; pass it alone, without a handler "
+                    "object and without on_add, on_update and on_delete"
+                )
+            return _given({"on_event": self.on_event}, "this handler")
         if self.handler is None:
             return _given(keywords, "this handler")
-        if any(callback is not None for callback in keywords.values()):
+        if has_keywords:
             raise ConfigError("pass a handler object, or on_add, on_update and on_delete, not both")
         name = _name_of(self.handler)
         if inspect.isclass(self.handler):
@@ -138,13 +149,17 @@ class HandlerOptions(SubscriptionOptions[T], frozen=True, kw_only=True):
 
 
 class Callbacks(msgspec.Struct, Generic[T], frozen=True):
-    """Three callbacks, all sync or all async; ``None`` for events the handler ignores."""
+    """Three callbacks, all sync or all async; ``None`` for events the handler ignores.
+
+    ``on_event`` replaces all three.
+    """
 
     name: str
     is_async: bool
     on_add: Callable[[T, bool], object] | None
     on_update: Callable[[T, T], object] | None
     on_delete: Callable[[DeletedObject[T]], object] | None
+    on_event: Callable[[InformerEvent[T]], object] | None
 
 
 def _callbacks(
@@ -166,6 +181,7 @@ def _callbacks(
         on_add=on_add if takes_flag or on_add is None else _without_flag(on_add),
         on_update=given.get("on_update"),
         on_delete=given.get("on_delete"),
+        on_event=given.get("on_event"),
     )
 
 

@@ -16,19 +16,13 @@ from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers.dispatch._asyncio_use import is_asyncio_error
 from kinform.informers.dispatch._handler_options import Callbacks
+from kinform.informers.dispatch._informer_event import INITIAL_SOURCES, informer_event
 from kinform.informers.dispatch._mailbox import SYNCED, Item
 from kinform.informers.dispatch._projection import EventProjection, HandlerEvent
 
 T = TypeVar("T")
 
 _log = logging.getLogger("kinform.dispatch")
-
-_INITIAL = (ChangeSource.INITIAL, ChangeSource.REPLAY)
-
-
-def is_in_initial_list(change: Change, event: HandlerEvent[T]) -> bool:
-    """Whether this is an add of an object that existed when the subscriber registered."""
-    return event.type is ChangeType.ADDED and change.source in _INITIAL
 
 
 def deleted_object(change: Change, event: HandlerEvent[T]) -> DeletedObject[T]:
@@ -180,9 +174,11 @@ class HandlerInvoker(Generic[T]):
         if event is None:
             return None
         callbacks = self._callbacks
+        if callbacks.on_event is not None:
+            return callbacks.on_event(informer_event(change, event))
         if event.type is ChangeType.ADDED:
             if callbacks.on_add is not None and event.object is not None:
-                return callbacks.on_add(event.object, change.source in _INITIAL)
+                return callbacks.on_add(event.object, change.source in INITIAL_SOURCES)
         elif event.type is ChangeType.UPDATED:
             if (
                 callbacks.on_update is not None

@@ -17,6 +17,7 @@ from kinform.errors import ConfigError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers.dispatch._dispatcher import Dispatcher
 from kinform.informers.dispatch._handler_options import HandlerOptions
+from kinform.informers.dispatch._informer_event import InformerEvent
 from kinform.informers.dispatch._invoker import HandlerFailure
 from kinform.informers.dispatch._mailbox import Policy
 from kinform.informers.dispatch._registration import Registration
@@ -122,6 +123,22 @@ async def test_every_kind_of_change_becomes_its_call(
         ("delete", "b", "1", True),
         ("delete", "c", None, True),
     ]
+
+
+async def test_on_event_receives_every_type_with_its_cause(pods: Pods) -> None:
+    events: list[InformerEvent[Unstructured]] = []
+    listen(pods, on_event=events.append)
+    deliver(pods, [added(A1, ChangeSource.INITIAL), updated(A1, A2, ChangeSource.RESYNC)])
+    deliver(pods, [deleted(A1, source=ChangeSource.RELIST)])
+    await wait_until(lambda: len(events) == 3)
+
+    assert [(str(event.type), str(event.source), event.key) for event in events] == [
+        ("ADDED", "initial", "default/a"),
+        ("UPDATED", "resync", "default/a"),
+        ("DELETED", "relist", "default/a"),
+    ]
+    assert [event.is_in_initial_list for event in events] == [True, False, False]
+    assert events[2].final_state_unknown
 
 
 async def test_callbacks_that_are_not_there_are_not_missed(pods: Pods) -> None:

@@ -146,3 +146,18 @@ def test_sensible_options_pass() -> None:
     for filter in (None, bool, LabelSelector.parse("app=web")):
         given = options(on_add=plain, filter=filter, resync_period=0, policy="block", capacity=1)
         assert given.filter is filter
+
+
+def test_on_event_replaces_the_callbacks_for_the_types() -> None:
+    received: list[object] = []
+
+    callbacks = options(on_event=received.append).callbacks()
+
+    assert callbacks.on_event is not None
+    assert (callbacks.on_add, callbacks.on_update, callbacks.on_delete) == (None, None, None)
+
+
+@pytest.mark.parametrize("others", [{"on_add": plain}, {"handler": Plain()}])
+def test_on_event_beside_other_callbacks_is_an_error(others: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="pass it alone"):
+        options(on_event=plain, **others)
