@@ -179,6 +179,9 @@ class FakeRecorder:
         self.is_running = False
         self.stopped = Latch("the recorder has stopped")
 
+    def event(self, *arguments: Any, **options: Any) -> bool:
+        return True
+
     def start(self) -> None:
         self.is_running = True
         self.journal.append("recorder starts")

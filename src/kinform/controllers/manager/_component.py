@@ -10,6 +10,7 @@ from kinform._checks import is_async_callable
 from kinform.controllers._cluster import Cluster
 from kinform.controllers.manager._protocols import ManagedController, RunnableObject
 from kinform.errors import ConfigError
+from kinform.metrics import Metrics
 
 
 class Component(Protocol):
@@ -54,10 +55,13 @@ class ControllerComponent:
         controller: ManagedController,
         cluster: Cluster,
         recorder: Any,
+        metrics: Metrics,
         *,
         needs_leader: bool,
         essential: bool,
     ) -> None:
+        if getattr(controller, "metrics", metrics) is None:
+            controller.metrics = metrics  # type: ignore[attr-defined]
         self.name = controller.name
         self.cluster = cluster.name
         self.needs_leader = needs_leader
@@ -123,6 +127,7 @@ def component_of(
     given: object,
     cluster: Cluster,
     recorder: Any,
+    metrics: Metrics,
     *,
     name: str | None,
     needs_leader: bool | None,
@@ -140,7 +145,7 @@ def component_of(
             )
         wanted = given.needs_leader if needs_leader is None else needs_leader
         return ControllerComponent(
-            given, cluster, recorder, needs_leader=wanted, essential=essential
+            given, cluster, recorder, metrics, needs_leader=wanted, essential=essential
         )
     if needs_leader is None:
         # As in controller-runtime: work on several replicas at once must be asked for.

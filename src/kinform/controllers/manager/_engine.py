@@ -97,7 +97,6 @@ class Engine:
     def leadership(self) -> Any:
         return self._leaders.leadership
 
-    @property
     def _is_stopping(self) -> bool:
         return self.state in ("stopping", "stopped")
 
@@ -140,7 +139,7 @@ class Engine:
             AlreadyStoppedError: It has.
             StateError: This is another thread.
         """
-        if self._is_stopping:
+        if self._is_stopping():
             raise AlreadyStoppedError(f"{self.name} is {self.state}; you cannot {action}")
         if self._loop is not None and running_loop() is not self._loop:
             raise StateError(
@@ -214,7 +213,7 @@ class Engine:
             self._fail(error, "the election")
 
     async def _lead(self, leadership: Any) -> None:
-        if self._is_stopping:
+        if self._is_stopping():
             return
         logger.info("%s is the leader", self.name)
         self._leaders.open(leadership)
@@ -222,7 +221,7 @@ class Engine:
         try:
             await self._may_release.wait()
         finally:
-            if not self._is_stopping:
+            if not self._is_stopping():
                 logger.warning("%s is not the leader any more", self.name)
             elif self._campaign is not None and not self._may_release.is_set():
                 self._campaign.cancel()  # the lease was lost while stopping: no more campaigns
@@ -236,7 +235,7 @@ class Engine:
         self._fail(error, member.name)
 
     def _fail(self, error: Exception, origin: str) -> None:
-        if self.failure is not None or self._is_stopping:
+        if self.failure is not None or self._is_stopping():
             logger.error("%s: %s failed while stopping: %s", self.name, origin, describe(error))
             return
         self.failure = error

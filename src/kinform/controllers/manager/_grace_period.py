@@ -10,7 +10,7 @@ from typing import Any
 # cancelled components, caches and servers, so that the whole shutdown stays within the period.
 _FINISHING = 0.8
 # Seconds that each step of the cleanup has at least, even if components have used all the time.
-_CLEANING_UP = 1.0
+_CLEANING_UP = 3.0
 
 
 class GracePeriod:

@@ -62,8 +62,8 @@ class Manager(Runnable):
         max_staleness: Not ready if a cache was last known to be current more than this many
             seconds ago; by default, stale caches are ready.
         debug: Whether to serve ``/debug/``: pages that show names of objects, and errors.
-        metrics: Receives the metrics of the cache. By default those of Prometheus, if there is an
-            address and prometheus_client is installed.
+        metrics: Receives the metrics of caches and controllers. By default those of Prometheus, if
+            there is an address and prometheus_client is installed.
         name: The name used in logs and errors.
 
     Raises:
@@ -185,6 +185,7 @@ class Manager(Runnable):
                 component,
                 self._clusters.get(cluster),
                 self._recorder,
+                self._metrics,
                 name=name,
                 needs_leader=needs_leader,
                 essential=essential,

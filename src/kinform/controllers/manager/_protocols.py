@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from kinform._runtime import Latch
 from kinform.controllers._cluster import Cluster
+from kinform.controllers._recording import Recorder
 
 
 @runtime_checkable
@@ -69,7 +70,7 @@ class ManagedElector(Protocol):
         ...
 
 
-class ManagedRecorder(Protocol):
+class ManagedRecorder(Recorder, Protocol):
     """A recorder of events as the manager sees it; ``EventRecorder`` is one."""
 
     @property

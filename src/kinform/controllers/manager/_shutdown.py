@@ -28,6 +28,10 @@ async def stop_components(members: Sequence[Supervisor], grace: GracePeriod) -> 
     for each in active:
         if each.is_active:
             grace.late[each.name] = "still runs, although it was cancelled"
+            # A second cancellation abandons a call on a thread. Leader-only work is not
+            # abandoned: the lease must not be released while it runs.
+            if not each.component.needs_leader:
+                _cancel(each)
         elif each.name in unfinished and grace.grace != 0:
             grace.late[each.name] = "was cancelled"
     errors = await grace.clean_up({each.name: each.close() for each in members})

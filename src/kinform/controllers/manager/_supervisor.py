@@ -11,6 +11,7 @@ from kinform._runtime import Backoff, Latch
 from kinform.controllers.manager._component import Component
 from kinform.controllers.manager._status import ComponentStatus
 from kinform.controllers.manager._write_guard import leader_context
+from kinform.errors import LeadershipLostError
 
 logger = logging.getLogger("kinform.manager")
 
@@ -22,6 +23,8 @@ ComponentState = Literal[
 _FIRST_RESTART, _LATEST_RESTART = 1.0, 30.0
 # After this many seconds without a failure, a restarted component counts as repaired.
 _STABLE = 60.0
+# Seconds between two looks at a lease that has run out, until the elector ends the term.
+_LEASE_CHECK = 0.5
 
 
 class Supervisor:
@@ -72,13 +75,27 @@ class Supervisor:
 
     async def work(self, leadership: Any) -> None:
         """Do the work until it ends; a component that is not essential is restarted."""
-        with leader_context(leadership if self.component.needs_leader else None):
+        with leader_context(leadership):
             try:
-                await self._attempt("running", lambda: self.component.work(leadership))
+                await self._attempt("running", lambda: self._work_once(leadership))
             except asyncio.CancelledError:
                 self.state = "waiting"
                 raise
         self.state = "finished"
+
+    async def _work_once(self, leadership: Any) -> None:
+        while True:
+            try:
+                return await self.component.work(leadership)
+            except LeadershipLostError:
+                if leadership is None or leadership.is_valid:
+                    raise
+            # It noticed before the elector, which cancels this soon. If the lease is renewed at
+            # the last moment instead, the work goes on.
+            self.state = "waiting"
+            while not leadership.is_valid:  # noqa: ASYNC110  # a lease that is renewed has no event
+                await asyncio.sleep(_LEASE_CHECK)
+            self.state = "running"
 
     async def close(self) -> None:
         """Release what the warm-up created."""

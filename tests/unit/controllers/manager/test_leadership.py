@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
@@ -273,3 +274,47 @@ async def test_writes_of_leader_only_components_need_a_valid_lease(
         assert "create v1/configmaps default/second was not sent: term 1 is over" in str(errors[0])
         # After the stop, the client is as before.
         await write("fourth")
+
+
+class NoticingController(FakeController):
+    """Notices in its first term that the lease has run out."""
+
+    async def work(self, leadership: Any = None) -> None:
+        if not self.leaderships:
+            self.leaderships.append(leadership)
+            leadership.is_valid = False
+            leadership.check()
+        await super().work(leadership)
+
+
+@virtual_time
+async def test_work_that_notices_the_loss_first_does_not_stop_the_manager() -> None:
+    elector = FakeElector()
+    manager = new_manager(election=elector)
+    web = NoticingController("web", [])
+    manager.add(web)
+    async with manager:
+        elector.win()
+        await asyncio.sleep(10)
+        assert manager.status().components[0].state == "waiting"
+        elector.lose()
+        elector.win()
+        await asyncio.sleep(1)
+        assert manager.status().components[0].state == "running"
+        assert [each.token for each in web.leaderships] == [1, 2]
+
+
+@virtual_time
+async def test_a_lease_that_is_renewed_at_the_last_moment_continues_the_work() -> None:
+    elector = FakeElector()
+    manager = new_manager(election=elector)
+    web = NoticingController("web", [])
+    manager.add(web)
+    async with manager:
+        elector.win()
+        await asyncio.sleep(10)
+        assert elector.leadership is not None
+        elector.leadership.is_valid = True
+        await asyncio.sleep(1)
+        assert manager.status().components[0].state == "running"
+        assert [each.token for each in web.leaderships] == [1, 1]
