@@ -47,7 +47,8 @@
     │  ├─ ReconcileTimeoutError           a reconcile took longer than allowed
     │  ├─ LeadershipLostError             work was attempted without leadership
     │  ├─ AlreadyOwnedError               the object has another controller
-    │  └─ ShutdownTimeoutError            components did not stop in time; names them
+    │  ├─ ShutdownTimeoutError            components did not stop in time; names them
+    │  └─ WaitTimeoutError                an object was not in the wanted state in time
     ├─ InvalidNameError                   an invalid key, kind, resource or path
     ├─ SelectorError                      an invalid label or field selector
     ├─ ReadOnlyError                      an attempt to modify a read-only object
@@ -119,6 +120,7 @@ __all__ = [
     "UnsupportedMediaTypeError",
     "VersionRegressionError",
     "VeryShortWatchError",
+    "WaitTimeoutError",
     "WatchError",
     "WatchReplayError",
     "WatchSilenceError",
@@ -407,6 +409,10 @@ class AlreadyOwnedError(ControllerError):
 
 class ShutdownTimeoutError(ControllerError):
     """Some components did not stop in time; the message names them."""
+
+
+class WaitTimeoutError(ControllerError, TimeoutError):
+    """An object was not in the wanted state in time; the message says what was seen last."""
 
 
 class StateError(KinformError):

@@ -13,8 +13,9 @@ from kinform.api import LabelSelector
 from kinform.errors import StateError
 from kinform.informers._changes import Change, ChangeSource, ChangeType, DeletedObject
 from kinform.informers.dispatch._dispatcher import Dispatcher
-from kinform.informers.dispatch._events import EventStream, InformerEvent
+from kinform.informers.dispatch._events import EventStream
 from kinform.informers.dispatch._handler_options import SubscriptionOptions
+from kinform.informers.dispatch._informer_event import InformerEvent
 from kinform.objects import Unstructured
 from tests.support.changes import added, deleted, deliver, record, updated, version, wake
 
