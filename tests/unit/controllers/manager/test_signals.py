@@ -16,8 +16,10 @@ from kinform.controllers.manager._signals import stop_on_signals
 from kinform.errors import StateError
 from tests.support.managed_fakes import new_manager
 
+# Slow steps of the loop, such as imports, are no complaint about the program.
 _PROGRAM = """
-import asyncio, sys, threading, time
+import asyncio, logging, sys, threading, time
+logging.getLogger("asyncio").addFilter(lambda said: "Executing %s took" not in str(said.msg))
 import kinform
 from kinform.controllers.manager import Manager
 
