@@ -32,10 +32,16 @@ class PrometheusMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self._registry = registry
         self._collectors = collectors_of(registry)
         self._informers: dict[str, _Informer] = {}
         self._handlers: dict[tuple[str, str], _Handler] = {}
         self._queues: dict[str, _Queue] = {}
+
+    @property
+    def registry(self) -> CollectorRegistry | None:
+        """The registry; ``None`` is the default one of ``prometheus_client``."""
+        return self._registry
 
     def informer_started(self, informer: str, staleness: Callable[[], float | None]) -> None:
         def seconds() -> float:
