@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kinform.client import EventType
-from kinform.controllers.helpers import ResumingWatch, resuming_watch
+from kinform.controllers.helpers import ResumingWatch
 from kinform.errors import (
     BadRequestError,
     ConfigError,
@@ -35,7 +35,8 @@ GONE = ExpiredError("too old", code=410)
 
 
 def watch_of(watcher: ScriptedWatcher, version: str = "10") -> ResumingWatch[Unstructured]:
-    return resuming_watch(watcher, "v1/pods", resource_version=version)  # type: ignore[arg-type]
+    client: Any = watcher
+    return ResumingWatch(client, "v1/pods", version)
 
 
 async def read(watcher: ScriptedWatcher, *, events: int = 99) -> tuple[Seen, Exception | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -30,7 +31,7 @@ async def test_conflicts_are_retried_after_ten_milliseconds() -> None:
     """20: with client-go's defaults."""
     contested = Contested(4)
     assert await retry_on_conflict(contested) == "done"
-    gaps = [b - a for a, b in zip(contested.times, contested.times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(contested.times)]
     assert len(gaps) == 4
     assert all(0.01 <= gap <= 0.0111 for gap in gaps)
 
@@ -41,7 +42,7 @@ async def test_last_conflict_is_raised() -> None:
     contested = Contested(99)
     with pytest.raises(ConflictError):
         await retry_on_conflict(contested, attempts=3, delay=1.0, factor=2.0)
-    first, second = (b - a for a, b in zip(contested.times, contested.times[1:], strict=False))
+    first, second = (b - a for a, b in pairwise(contested.times))
     assert 1.0 <= first <= 1.1
     assert 2.0 <= second <= 2.2
 

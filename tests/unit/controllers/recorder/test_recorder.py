@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from kinform.metrics import NoMetrics
 from kinform.models.core.v1 import ObjectReference, Pod
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
+from tests.support.waiting import wait_until
 from tests.unit.controllers.recorder.event_server import (
     OBJECT,
     EventServer,
@@ -32,11 +34,9 @@ from tests.unit.controllers.recorder.event_server import (
 
 
 async def settled(recorder: EventRecorder) -> None:
-    """Return when no event waits to be written at once."""
-    async with asyncio.timeout(3000):
-        while recorder.status().queued:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+    """Return when no event waits to be written at once, on virtual time."""
+    await wait_until(lambda: not recorder.status().queued, timeout=3000)
+    await asyncio.sleep(0.1)
 
 
 @virtual_time
@@ -196,7 +196,7 @@ async def test_lost_connections_are_retried_for_two_minutes() -> None:
         recorder.event(OBJECT, "Normal", "Up", "up")
         await asyncio.sleep(200)
         times = [at for _, _, at in server.requests]
-        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(times)]
         assert len(times) == 12
         assert 0 <= gaps[0] <= 10.1
         assert all(10 <= gap <= 12.6 for gap in gaps[1:])
@@ -324,7 +324,7 @@ async def test_errors_of_hooks_and_clients_do_not_end_the_recorder() -> None:
 async def test_events_of_many_threads_are_all_counted() -> None:
     """20: any thread, without waiting."""
     server = EventServer()
-    async with EventRecorder(server, "web") as recorder:  # type: ignore[arg-type]
+    async with EventRecorder(server, "web") as recorder:
 
         def record() -> None:
             for number in range(200):
@@ -333,8 +333,7 @@ async def test_events_of_many_threads_are_all_counted() -> None:
         threads = [threading.Thread(target=record) for _ in range(4)]
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await wait_until(lambda: not any(thread.is_alive() for thread in threads))
     assert server.counts == [80] * 10
 
 
@@ -422,9 +421,7 @@ async def test_long_message_is_shortened() -> None:
     ],
 )
 @virtual_time
-async def test_wrong_argument_is_named(
-    arguments: Any, error: type[Exception], why: str
-) -> None:
+async def test_wrong_argument_is_named(arguments: Any, error: type[Exception], why: str) -> None:
     """20: mistakes of the program raise, troubles of the server never do."""
     recorder = recorder_for(EventServer())
     with pytest.raises(error, match=why):
