@@ -77,7 +77,7 @@ def test_closing_the_client_stops_the_recorder(kinform_server: BlockingApiServer
 @pytest.mark.parametrize("wrong", [None, "client", kinform.Client])
 def test_other_clients_are_refused(wrong: Any, kinform_server: BlockingApiServer) -> None:
     """20: an async client belongs to another API."""
-    given = wrong(kinform_server.config) if wrong is kinform.Client else wrong
+    given: Any = wrong(kinform_server.config) if wrong is kinform.Client else wrong
     with pytest.raises(ConfigError, match=r"EventRecorder takes a kinform\.blocking\.Client"):
         blocking.EventRecorder(given, "web")
 

@@ -241,6 +241,23 @@ async def test_name_that_another_process_uses_is_replaced() -> None:
 
 
 @virtual_time
+async def test_server_that_contradicts_itself_ends_the_attempts() -> None:
+    """20: every name is taken, and no event exists."""
+    server = EventServer()
+
+    def refuse(verb: str, api: str) -> None:
+        if verb == "create":
+            raise AlreadyExistsError("exists", code=409)
+        raise NotFoundError("gone", code=404)
+
+    server.answer = refuse
+    async with recorder_for(server) as recorder:
+        recorder.event(OBJECT, "Normal", "Up", "up")
+    assert recorder.status().dropped == {"refused": 1}
+    assert len(server.requests) == 4
+
+
+@virtual_time
 async def test_event_that_the_server_has_removed_is_created_again() -> None:
     """20: with the whole count."""
     server = EventServer()
@@ -434,6 +451,9 @@ async def test_wrong_argument_is_named(arguments: Any, error: type[Exception], w
         ({"name": "no spaces"}, "cannot be the name of a recorder"),
         ({"api": "v2"}, "api must be one of"),
         ({"capacity": 0}, "capacity must be at least 1"),
+        ({"capacity": "many"}, "capacity= takes a number of events"),
+        ({"flush_timeout": None}, "flush_timeout must be 0 or more"),
+        ({"clock": 3}, "clock must be a function"),
         ({"flush_timeout": -1}, "flush_timeout must be 0 or more"),
         ({"instance": "x" * 200}, "instance must have 1 to 128"),
         ({"client": object()}, "EventRecorder takes a kinform.Client"),
