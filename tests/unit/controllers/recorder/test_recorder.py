@@ -464,3 +464,43 @@ async def test_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
     given: dict[str, Any] = {"client": EventServer(), "name": "web", **options}
     with pytest.raises(ConfigError, match=why):
         EventRecorder(given.pop("client"), given.pop("name"), **given)
+
+
+@pytest.mark.parametrize("way", ["stop", "cancel", "cancel the loop's tasks"])
+@virtual_time
+async def test_nothing_is_left_behind(way: str) -> None:
+    """20: neither tasks nor events, however the recorder ends."""
+    server = EventServer()
+    recorder = recorder_for(server)
+    here = asyncio.current_task()
+    running = asyncio.ensure_future(recorder.run())
+    await asyncio.sleep(1)
+    recorder.event(OBJECT, "Normal", "Up", "up")
+    if way == "stop":
+        recorder.stop()
+    elif way == "cancel":
+        running.cancel()
+    else:
+        for task in asyncio.all_tasks() - {here}:
+            task.cancel()
+    await asyncio.wait([running])
+    await recorder.stopped
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {here}
+    status = recorder.status()
+    assert status.written + status.dropped.get("unsent", 0) == 1
+    assert way.startswith("cancel the") or server.counts == [1]
+
+
+@virtual_time
+async def test_idle_recorder_sends_nothing() -> None:
+    """20: and its counts are not written twice."""
+    server = EventServer()
+    async with recorder_for(server) as recorder:
+        for _ in range(3):
+            recorder.event(OBJECT, "Normal", "Up", "up")
+        await asyncio.sleep(100_000)
+        assert server.counts == [3]
+        requests = len(server.requests)
+        await asyncio.sleep(100_000)
+    assert len(server.requests) == requests
