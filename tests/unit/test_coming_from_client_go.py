@@ -12,6 +12,7 @@ import pytest
 
 import kinform
 from kinform import Client, ClusterConfig, SharedInformerFactory, client, informers
+from kinform.workqueue import WorkQueue
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-client-go.md").read_text("utf-8")
 ROWS = [
@@ -20,7 +21,7 @@ ROWS = [
     if line.startswith("|") and not line.startswith(("| Go |", "|---"))
 ]
 # Words that are Python's own, or that the row explains by themselves.
-PLAIN = {"async", "datetime", "int", "is_in_initial_list", "process", "str"}
+PLAIN = {"async", "datetime", "int", "is_in_initial_list", "len", "process", "str"}
 
 # What the code shows that this project grew from: the factory and its node informer, shared
 # informers, a program on stateful sets, the other factories, and the pod informer.
@@ -92,6 +93,7 @@ def roots() -> dict[str, Any]:
         "kinform": kinform,
         "lister": pods.lister,
         "pods": pods,
+        "queue": WorkQueue[str](),
         "registration": registration,
     }
 

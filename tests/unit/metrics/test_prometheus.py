@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from kinform.errors import ConfigError
-from kinform.metrics import PrometheusMetrics
+from kinform.metrics import PrometheusMetrics, WorkQueueGauges
 
 
 @pytest.fixture
@@ -221,3 +221,52 @@ def test_waits_of_a_cache_are_counted_with_their_time(
     assert _value(registry, "kinform_cache_own_write_waits_total") == 1
     assert _value(registry, "kinform_cache_own_write_wait_seconds_total") == 0.25
     assert _value(registry, "kinform_cache_implicit_informers_total") == 1
+
+
+def test_a_work_queue_is_shown_until_it_stops(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    state = WorkQueueGauges(depths={0: 3, -100: 7}, unfinished=4.0, longest_running=2.5)
+
+    def gauges() -> WorkQueueGauges:
+        return state
+
+    metrics.workqueue_started("pods", gauges)
+    metrics.workqueue_added("pods")
+    metrics.workqueue_retried("pods")
+    metrics.workqueue_taken("pods", 0.5)
+    metrics.workqueue_done("pods", 1.5)
+
+    assert _value(registry, "workqueue_depth", priority="0") == 3
+    assert _value(registry, "workqueue_depth", priority="-100") == 7
+    assert _value(registry, "workqueue_unfinished_work_seconds") == 4.0
+    assert _value(registry, "workqueue_longest_running_processor_seconds") == 2.5
+    assert _value(registry, "workqueue_queue_duration_seconds_bucket", le="1.0") == 1
+    assert _value(registry, "workqueue_work_duration_seconds_bucket", le="1.0") == 0
+
+    state = WorkQueueGauges(depths={}, unfinished=0.0, longest_running=0.0)
+    assert _value(registry, "workqueue_depth", priority="-100") == 0
+    metrics.workqueue_stopped("pods", gauges)
+    metrics.workqueue_stopped("pods", gauges)
+    assert _value(registry, "workqueue_depth", priority="0") is None
+    assert _value(registry, "workqueue_adds_total") == 1
+    assert _value(registry, "workqueue_retries_total") == 1
+
+
+def test_work_queues_with_one_name_are_added_up(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    def first() -> WorkQueueGauges:
+        return WorkQueueGauges(depths={0: 1}, unfinished=1.0, longest_running=1.0)
+
+    def second() -> WorkQueueGauges:
+        return WorkQueueGauges(depths={0: 2}, unfinished=5.0, longest_running=5.0)
+
+    metrics.workqueue_started("pods", first)
+    metrics.workqueue_started("pods", second)
+    assert _value(registry, "workqueue_depth", priority="0") == 3
+    assert _value(registry, "workqueue_unfinished_work_seconds") == 6.0
+    assert _value(registry, "workqueue_longest_running_processor_seconds") == 5.0
+
+    metrics.workqueue_stopped("pods", second)
+    assert _value(registry, "workqueue_depth", priority="0") == 1

@@ -47,9 +47,13 @@ async def _blocked_workers(queue: Strings, *names: str) -> dict[str, asyncio.Tas
     workers = {}
     for number, name in enumerate(names, start=queue.status().waiting_workers + 1):
         workers[name] = asyncio.create_task(queue.get(), name=name)
-        while queue.status().waiting_workers < number:
-            await asyncio.sleep(0)
+        await _until_waiting(queue, number)
     return workers
+
+
+async def _until_waiting(queue: Strings, count: int) -> None:
+    while queue.status().waiting_workers < count:  # noqa: ASYNC110  # a queue sets no event
+        await asyncio.sleep(0)
 
 
 # -- order ------------------------------------------------------------------------------------
@@ -84,6 +88,16 @@ async def test_a_key_of_low_priority_precedes_new_keys_after_it_has_aged() -> No
     queue.add("after")
 
     assert await _rest(queue) == ["before", "low", "after"]
+
+
+@virtual_time
+async def test_of_keys_with_equal_effective_priority_the_older_is_first() -> None:
+    queue: Strings = WorkQueue(aging=0.5)
+    queue.add("older", priority=-4)
+    await asyncio.sleep(2)
+    queue.add("newer")
+
+    assert await _rest(queue) == ["older", "newer"]
 
 
 @virtual_time
@@ -131,6 +145,19 @@ async def test_a_key_that_became_due_precedes_keys_added_later() -> None:
     queue.add("later")
 
     assert await _rest(queue) == ["due", "later"]
+
+
+@virtual_time
+async def test_a_key_that_became_due_precedes_a_key_that_was_held_back_until_later() -> None:
+    queue: Strings = WorkQueue(aging=None)
+    queue.add("held")
+    queue.add_after("due", 1.0)
+    key = await queue.get()
+    queue.add(key)
+    await asyncio.sleep(2)
+    queue.done(key)
+
+    assert await _rest(queue) == ["due", "held"]
 
 
 @virtual_time
@@ -271,7 +298,12 @@ async def test_a_worker_cancelled_alone_leaves_the_key_in_the_queue() -> None:
 
 async def test_keys_may_be_added_from_other_threads() -> None:
     queue: WorkQueue[int] = WorkQueue()
-    thread = threading.Thread(target=lambda: [queue.add(number) for number in range(1000)])
+
+    def produce() -> None:
+        for number in range(1000):
+            queue.add(number)
+
+    thread = threading.Thread(target=produce)
     thread.start()
     received = []
     for _ in range(1000):
@@ -287,8 +319,7 @@ async def test_workers_of_several_loops_share_a_queue() -> None:
     received: list[str] = []
     thread = threading.Thread(target=lambda: received.append(asyncio.run(queue.get())))
     thread.start()
-    while not queue.status().waiting_workers:
-        await asyncio.sleep(0)
+    await _until_waiting(queue, 1)
     queue.add("key")
     await asyncio.to_thread(thread.join)
 
@@ -527,7 +558,7 @@ async def test_the_status_shows_every_place_of_keys() -> None:
     assert (status.longest_running_key, status.longest_running) == ("processed", 10.0)
     assert status.next_due == 20.0
     assert (status.adds, status.retries) == (4, 1)
-    assert not (status.is_draining or status.is_shut_down)
+    assert (status.is_draining, status.is_shut_down) == (False, False)
     assert repr(queue) == "<WorkQueue 'web' ready=2 delayed=1 processing=1>"
 
 
@@ -580,7 +611,7 @@ def test_an_invalid_argument_of_add_is_refused(arguments: dict[str, Any], messag
 def test_a_key_that_is_not_hashable_is_refused() -> None:
     queue: WorkQueue[Any] = WorkQueue("web")
 
-    with pytest.raises(ConfigError, match="web: keys must be hashable, .* not list"):
+    with pytest.raises(ConfigError, match=r"web: keys must be hashable, .* not list"):
         queue.add(["key"])
 
 

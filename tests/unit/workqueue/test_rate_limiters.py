@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -76,7 +76,10 @@ def test_the_classic_limiter_has_one() -> None:
         (lambda: TokenBucket(0), "requires rate > 0 and burst >= 1, not rate=0"),
         (lambda: TokenBucket(1, 0), "not rate=1, burst=0"),
         (lambda: MaxOf(), "MaxOf requires at least one rate limiter"),
-        (lambda: MaxOf(5), "MaxOf takes a rate limiter, .* not 5: it has no method next_delay"),
+        (
+            lambda: MaxOf(cast(Any, 5)),
+            "MaxOf takes a rate limiter, .* not 5: it has no method next_delay",
+        ),
         (lambda: WithMaxWait(ExponentialBackoff(), -1), "max_wait must be at least 0 seconds"),
     ],
 )
