@@ -207,7 +207,7 @@ async def race(
             stack.callback(process.kill)
             processes.append(process)
         run = Race(processes, client)
-        await wait_until(lambda: len(run.events("candidate")) == candidates, timeout=PATIENCE)
+        await wait_until(lambda: all(each.events for each in processes), timeout=PATIENCE)
         try:
             yield run
         except BaseException:

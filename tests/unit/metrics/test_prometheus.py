@@ -221,3 +221,16 @@ def test_waits_of_a_cache_are_counted_with_their_time(
     assert _value(registry, "kinform_cache_own_write_waits_total") == 1
     assert _value(registry, "kinform_cache_own_write_wait_seconds_total") == 0.25
     assert _value(registry, "kinform_cache_implicit_informers_total") == 1
+
+
+def test_election_is_shown_by_the_name_of_its_lease(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.leader_status("web", True)
+    metrics.leader_slow_path("web")
+    labels = {"name": "web"}
+
+    assert registry.get_sample_value("leader_election_master_status", labels) == 1
+    assert registry.get_sample_value("leader_election_slowpath_total", labels) == 1
+    metrics.leader_status("web", False)
+    assert registry.get_sample_value("leader_election_master_status", labels) == 0
