@@ -85,9 +85,9 @@ async def main(
             lease_duration=lease_duration,
             renew_deadline=renew_deadline,
             retry_period=retry_period,
+            on_new_leader=lambda leader: journal.note("leader", 0),
         )
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, elector.stop)
-        journal.note("candidate", 0)
         await elector.run(Candidate(writing, journal, identity).work)
         journal.note("released", 0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kinform
-from kinform import Client, ClusterConfig, SharedInformerFactory, client, informers
+from kinform import Client, ClusterConfig, SharedInformerFactory, client, controllers, informers
 from kinform.workqueue import WorkQueue
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-client-go.md").read_text("utf-8")
@@ -140,7 +140,7 @@ def resolve(dotted: str, roots: dict[str, Any]) -> Any:
     if dotted.startswith("kinform."):
         return resolve_module(dotted)
     first, *rest = dotted.split(".")
-    homes = [kinform, informers, client, import_module("kinform.models.core.v1")]
+    homes = [kinform, informers, client, controllers, import_module("kinform.models.core.v1")]
     homes.append(import_module("kinform.models.apps.v1"))
     if first in roots:
         found = roots[first]

@@ -33,6 +33,7 @@ PRINTED = {
         "shop/settings",
         "health: ok",
     ],
+    "leader-election.md": ["leading, term 0", "replica-1 leads, term 2"],
     "client.md": [
         "default/defaults",
         "failed: update v1/configmaps default/flags update v1/configmaps default/flags: "

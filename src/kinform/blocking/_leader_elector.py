@@ -14,6 +14,7 @@ from kinform.blocking._facade import BlockingFacade, ForwardedAttribute, direct_
 from kinform.blocking._owner import Owner
 from kinform.controllers import LeaderElector as AsyncElector
 from kinform.controllers import Leadership, LeaderWork
+from kinform.errors import KinformError
 from kinform.informers import Latch
 from kinform.metrics import Metrics
 
@@ -105,9 +106,13 @@ class LeaderElector(BlockingFacade):
         check_plain("work", work)
         try:
             self._owner.run(self._inner.run(_on_thread(work, self.name), again=again))
-        except (KeyboardInterrupt, SystemExit):
+        except KinformError:
+            raise
+        except BaseException:
+            # Raised by the work, which has ended then, or by a signal such as Ctrl-C.
             self._inner.stop()
-            self._inner.stopped.wait()
+            if self._inner.is_running:
+                self._inner.stopped.wait()
             raise
 
     def start(self) -> None:

@@ -58,7 +58,6 @@ func run(arguments []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	note(file, "candidate", 0)
 	work := func(ctx context.Context) {
 		lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
 		if err != nil {
@@ -87,6 +86,7 @@ func run(arguments []string) error {
 			Callbacks: leaderelection.LeaderCallbacks{
 				OnStartedLeading: work,
 				OnStoppedLeading: func() {},
+				OnNewLeader:      func(string) { note(file, "leader", 0) },
 			},
 		})
 	}

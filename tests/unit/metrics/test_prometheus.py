@@ -270,3 +270,16 @@ def test_work_queues_with_one_name_are_added_up(
 
     metrics.workqueue_stopped("pods", second)
     assert _value(registry, "workqueue_depth", priority="0") == 1
+
+
+def test_election_is_shown_by_the_name_of_its_lease(
+    metrics: PrometheusMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.leader_status("web", True)
+    metrics.leader_slow_path("web")
+    labels = {"name": "web"}
+
+    assert registry.get_sample_value("leader_election_master_status", labels) == 1
+    assert registry.get_sample_value("leader_election_slowpath_total", labels) == 1
+    metrics.leader_status("web", False)
+    assert registry.get_sample_value("leader_election_master_status", labels) == 0

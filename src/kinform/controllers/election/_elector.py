@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
-import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -18,9 +18,10 @@ from kinform.controllers.election._arguments import (
     checked_client,
     checked_namespace,
 )
+from kinform.controllers.election._candidacy import Candidacy
 from kinform.controllers.election._clock import boot_time
 from kinform.controllers.election._leadership import Leadership
-from kinform.controllers.election._lease_lock import LeaseClient, LeaseLock, LeaseTakenError
+from kinform.controllers.election._lease_lock import LeaseClient, LeaseLock
 from kinform.controllers.election._status import ElectionState, ElectionStatus
 from kinform.controllers.election._term import LeaderWork, Term
 from kinform.controllers.election._timing import ElectionTiming
@@ -92,7 +93,7 @@ class LeaderElector:
         live = checked_client(client)
         self.name = name
         self.namespace = checked_namespace(live, name, namespace)
-        self.identity = f"{socket.gethostname()}_{uuid.uuid4()}" if identity is None else identity
+        self.identity = _new_identity() if identity is None else identity
         check_identity(self.identity)
         self._timing = ElectionTiming(
             lease_duration=lease_duration, renew_deadline=renew_deadline, retry_period=retry_period
@@ -116,6 +117,9 @@ class LeaderElector:
             on_slow_path=lambda: self._metrics.leader_slow_path(name),
         )
         self._title = f"election {self.namespace}/{name}"
+        self._candidacy = Candidacy(
+            self._lock, self._title, self.identity, timing=self._timing, clock=clock
+        )
         self._lifecycle = Lifecycle(
             self._title, self._run, prepare=self._prepare, conclude=self._conclude
         )
@@ -127,7 +131,6 @@ class LeaderElector:
         self._reported_leader = ""
         self._elections = 0
         self._losses = 0
-        self._last_error = ""
 
     # -- the state ---------------------------------------------------------------------------
 
@@ -175,7 +178,7 @@ class LeaderElector:
             remaining=0.0 if leadership is None else leadership.remaining,
             elections=self._elections,
             losses=self._losses,
-            last_error=self._last_error,
+            last_error=self._candidacy.last_error,
         )
 
     def problems(self) -> tuple[str, ...]:
@@ -287,57 +290,28 @@ class LeaderElector:
         self._metrics.leader_status(self.name, False)
         try:
             while True:
-                leadership, sent = await self._campaign()
-                if not await self._lead(leadership, sent):
+                sent = await self._candidacy.win()
+                if not await self._lead(sent):
                     return
         except asyncio.CancelledError:
             raise
         except BaseException as failure:  # of the work; raised by run()
             self._failure = failure
 
-    async def _campaign(self) -> tuple[Leadership, float]:
-        """Attempt to become the leader until it succeeds."""
-        logger.info("%s: %s is a candidate", self._title, self.identity)
-        try:
-            while True:
-                sent = await self._attempt_to_acquire()
-                # The process may have been suspended since the write.
-                if sent is not None and self._clock() < sent + self._timing.renew_deadline:
-                    valid_until = sent + self._timing.lease_duration
-                    token = self._lock.transitions
-                    return self._new_leadership(token, valid_until), sent
-                await asyncio.sleep(self._timing.candidate_delay(self._lock.expires_in))
-        except asyncio.CancelledError:
-            if self._lock.may_be_held:
-                await self._give_up_lease()
-            raise
-
-    async def _attempt_to_acquire(self) -> float | None:
-        try:
-            async with asyncio.timeout(self._timing.attempt_timeout):
-                sent = await self._lock.try_acquire()
-        except Exception as error:
-            self._note_failure("cannot acquire the lease", error)
-            return None
-        self._note_success()
-        return sent
-
-    def _new_leadership(self, token: int, valid_until: float) -> Leadership:
-        return Leadership(
+    async def _lead(self, sent: float) -> bool:
+        """Run the work for one term; return whether to campaign again."""
+        leadership = Leadership(
             self.identity,
-            token,
+            self._lock.transitions,
             lease=f"{self.namespace}/{self.name}",
-            valid_until=valid_until,
+            valid_until=sent + self._timing.lease_duration,
             clock=self._clock,
         )
-
-    async def _lead(self, leadership: Leadership, sent: float) -> bool:
-        """Run the work for one term; return whether to campaign again."""
         term = Term(
             self._title,
             leadership,
             self._work,
-            lambda: self._keep_renewing(leadership, sent),
+            lambda: self._candidacy.keep_renewing(leadership, sent),
             on_stopping=self._renew_latch,
             reminder_interval=self._timing.lease_duration,
         )
@@ -355,60 +329,12 @@ class LeaderElector:
             if term.lost_because:
                 self._losses += 1
             elif self._release:
-                await self._give_up_lease()
+                await self._candidacy.give_up()
         if term.lost_because and not self._again:
             raise LeadershipLostError(
                 f"{self._title}: {self.identity} lost the leadership: {term.lost_because}"
             )
         return bool(term.lost_because)
-
-    async def _keep_renewing(self, leadership: Leadership, sent: float) -> str:
-        """Renew the lease until it is lost; return why."""
-        timing = self._timing
-        attempted = renewed = sent
-        while True:
-            deadline = renewed + timing.renew_deadline
-            pause = min(attempted + timing.retry_period, deadline) - self._clock()
-            await asyncio.sleep(max(0.0, pause))
-            attempted = self._clock()
-            if attempted >= deadline:
-                return (
-                    f"no renewal for {attempted - renewed:.1f} s: "
-                    f"{self._last_error or 'the process or its event loop was blocked'}"
-                )
-            try:
-                async with asyncio.timeout(min(timing.attempt_timeout, deadline - attempted)):
-                    renewed = await self._lock.renew()
-            except LeaseTakenError as error:
-                leadership._end()
-                return f"{error}"
-            except Exception as error:
-                self._note_failure("cannot renew the lease", error)
-            else:
-                self._note_success()
-                leadership._extend(renewed + timing.lease_duration)
-
-    async def _give_up_lease(self) -> None:
-        try:
-            async with asyncio.timeout(self._timing.attempt_timeout):
-                if await self._lock.release():
-                    logger.info("%s: %s released the lease", self._title, self.identity)
-        except Exception as error:
-            logger.warning(
-                "%s: cannot release the lease, which will run out: %s",
-                self._title,
-                _describe(error, self._timing),
-            )
-
-    def _note_failure(self, what: str, error: Exception) -> None:
-        level = logging.DEBUG if self._last_error else logging.WARNING
-        self._last_error = _describe(error, self._timing)
-        logger.log(level, "%s: %s %s: %s", self._title, self.identity, what, self._last_error)
-
-    def _note_success(self) -> None:
-        if self._last_error:
-            logger.info("%s: requests of %s succeed again", self._title, self.identity)
-        self._last_error = ""
 
     def _report_leader(self) -> None:
         leader = self._lock.holder
@@ -425,12 +351,10 @@ class LeaderElector:
                 logger.exception("%s: on_new_leader failed", self._title)
 
 
+def _new_identity() -> str:
+    return f"{socket.gethostname()}_{os.urandom(16).hex()}"
+
+
 async def _hold(leadership: Leadership) -> None:
     """The work of an elector in the background: keep the leadership."""
     await leadership.lost
-
-
-def _describe(error: Exception, timing: ElectionTiming) -> str:
-    if isinstance(error, TimeoutError):
-        return f"no response within {timing.attempt_timeout:g} s"
-    return str(error) or type(error).__name__

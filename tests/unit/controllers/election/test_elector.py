@@ -676,6 +676,35 @@ async def test_work_must_be_async() -> None:
 
 
 @virtual_time
+async def test_no_task_is_left_after_any_end() -> None:
+    server = LeaseServer()
+    client = server.client()
+    elector = elector_of(client)
+
+    async def fail(leadership: Leadership) -> None:
+        raise ValueError("broken")
+
+    await elector.run(_nothing)
+    with pytest.raises(ValueError, match="broken"):
+        await elector.run(fail)
+    for seconds in (0.0, 1.0):
+        run = asyncio.create_task(elector.run(Work()))
+        await asyncio.sleep(seconds)
+        await cancel(run)
+    run = asyncio.create_task(elector.run(Work(), again=False))
+    await asyncio.sleep(1)
+    client.trouble("update", *[Hang()] * 5)
+    with pytest.raises(LeadershipLostError, match=r"no renewal for 10.0 s: no response within 3 s"):
+        await run
+    async with elector:
+        await asyncio.sleep(1)
+    await elector.close()
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert elector.status().state == "stopped"
+
+
+@virtual_time
 async def test_conflicts_while_acquiring_are_retried() -> None:
     server, work = LeaseServer(), Work()
     client = server.client()
