@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from kinform._checks import expect
 from kinform._version import __version__
 from kinform.errors import ConfigError
 from kinform.transport._credentials import Anonymous, ClientCertificate, Credentials
@@ -63,6 +64,7 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
     """The name of this configuration in errors."""
 
     def __post_init__(self) -> None:
+        expect(self.server, str, receiver="server", expected="an address like https://host:6443")
         _check_server(SecretText(self.server.strip()))
         server = str(self.server.strip().rstrip("/"))
         msgspec.structs.force_setattr(self, "server", server)
