@@ -116,6 +116,33 @@ async def test_conditions_of_the_status_are_merged_by_type(server: Server, pods:
     assert found == {"Ready": "True", "Initialized": "True"}
 
 
+async def test_a_deletion_of_elements_that_is_not_a_list_is_ignored(
+    server: Server, configmaps: str
+) -> None:
+    found = config_map("one")
+    found["metadata"]["finalizers"] = ["example.test/a"]
+    await server.create(configmaps, found)
+    directive = "$deleteFromPrimitiveList/finalizers"
+
+    patched = await _patch(server, f"{configmaps}/one", {"metadata": {directive: 5}})
+    emptied = await _patch(server, f"{configmaps}/one", {"metadata": {directive: None}})
+
+    assert patched["metadata"]["finalizers"] == ["example.test/a"]
+    assert "finalizers" not in emptied["metadata"]
+
+
+async def test_an_order_that_is_not_a_list_is_an_error(server: Server, configmaps: str) -> None:
+    await server.create(configmaps, config_map("one"))
+
+    answer = await server.patch(
+        f"{configmaps}/one",
+        {"metadata": {"$setElementOrder/finalizers": 5}},
+        content_type=STRATEGIC_MERGE_PATCH,
+    )
+
+    assert_refused(answer, 500, None, "expected a []interface {}, but received a int64")
+
+
 async def test_a_custom_kind_takes_no_strategic_merge_patch(server: Server, widgets: str) -> None:
     answer = await server.patch(f"{widgets}/one", {}, content_type=STRATEGIC_MERGE_PATCH)
 

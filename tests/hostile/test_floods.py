@@ -17,6 +17,8 @@ from kinform.client._lists import read_list
 from kinform.client._protobuf_wire import PROTOBUF_WIRE
 from kinform.client._wire import Wire
 from kinform.errors import DecodeError, WatchError
+from kinform.informers.reflector._admission import Admission
+from kinform.informers.reflector._list_builder import ListBuilder
 from kinform.informers.reflector._quarantine import LogLimit, Quarantine
 from kinform.objects import Unstructured
 from kinform.transport import ClusterConfig
@@ -105,6 +107,21 @@ async def test_a_list_of_garbage_keeps_a_bounded_number_of_errors() -> None:
     assert len(page.undecodable) == MOST_NAMELESS
     assert page.more_undecodable == items.count(b"{}") - MOST_NAMELESS
     assert kept < 3 * MEGABYTE
+
+
+async def test_the_log_has_the_number_of_unreadable_objects(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """18.14: also of those that were not kept, in few lines."""
+    count = 12 * MOST_NAMELESS
+    body = LIST % (b"{}," * (count - 1) + b"{}")
+    builder = ListBuilder(Admission(Unstructured))
+    page = await read_list(body, JSON_WIRE, Unstructured, what="GET /pods")
+    await builder.take_page(page)
+    assert caplog.messages[-1].startswith(f"{count - MOST_NAMELESS} more objects of a page")
+    assert f"({count} such objects; few of them are logged)" in caplog.messages[-1]
+    await builder.take_page(page)
+    assert len(caplog.records) < 20
 
 
 async def test_objects_with_a_name_are_all_kept() -> None:

@@ -129,6 +129,12 @@ async def end_of(
     return error
 
 
+def test_there_are_at_least_150_answers_over_tcp_and_over_tls() -> None:
+    """18: different ones."""
+    for names in ([f"tcp {name}" for name in ANSWERS], [f"tls {name}" for name in ANSWERS]):
+        assert len({CASES[name] for name in names}) >= 150
+
+
 @pytest.mark.parametrize("name", CASES)
 async def test_a_client_raises_only_its_own_errors(
     name: str, caplog: pytest.LogCaptureFixture

@@ -32,6 +32,14 @@ def test_install_and_status_follow_the_first_sentence() -> None:
     assert status.startswith("> **Status.**")
 
 
+def test_kubeconfigs_are_not_written_to_shared_folders() -> None:
+    """18.20: others could put a link there, or read what the server is."""
+    for document in DOCUMENTS:
+        paths = re.findall(r"--kubeconfig[ =](\S+)", document.read_text("utf-8"))
+        assert not [path for path in paths if path.startswith(("/tmp", "/var/tmp", "/dev/shm"))]
+    assert "--kubeconfig ./kinform.yaml" in README
+
+
 def test_faithful_leads_to_the_table_of_differences() -> None:
     """18.26: a claim with its limits."""
     found = re.search(r"\[faithful\]\(([^)#]+)#([^)]+)\)", README)

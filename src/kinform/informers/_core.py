@@ -299,7 +299,7 @@ class InformerCore:
         # With several sources, each is reported separately.
         name, metrics_name = self.name, self.metrics_name
         if len(self.scope.sources) > 1:
-            name, metrics_name = source.source.name, f"{metrics_name}[{source.name}]"
+            name, metrics_name = source.source.name, f"{metrics_name}[{source.name or '*'}]"
         if source.keys is not None:
             name = f"{name} where {source.selectors}"
         return DeltaController(

@@ -2,8 +2,8 @@
 
 ``v1/pods``, ``v1/pods/default`` for one namespace, ``v1/pods:metadata`` for metadata only.
 Selectors are not part of them: they are long, and change. Informers with equal names get numbers.
-Each source of an informer with several namespaces reports its lists and watches as
-``v1/pods[default]``.
+The sources of an informer with several report their lists and watches by namespace:
+``v1/pods[default]``, or ``v1/pods[*]`` for all.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ _KEYS: dict[str, tuple[Key, ...]] = {
     "versions": (("version",),),
     "volumeDevices": (("devicePath",),),
     "volumeMounts": (("mountPath",),),
+    "x-kubernetes-validations": (("rule",),),
 }
 
 

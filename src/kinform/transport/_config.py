@@ -11,13 +11,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from kinform._checks import expect
 from kinform._version import __version__
 from kinform.errors import ConfigError
 from kinform.transport._credentials import Anonymous, ClientCertificate, Credentials
 from kinform.transport._impersonation import Impersonation
 from kinform.transport._pem import PemSource
 from kinform.transport._proxy import parse_proxy
-from kinform.transport._redacted import Redacted
+from kinform.transport._redacted import Redacted, SecretText
 
 logger = logging.getLogger("kinform.transport")
 
@@ -63,10 +64,11 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
     """The name of this configuration in errors."""
 
     def __post_init__(self) -> None:
-        server = self.server.strip().rstrip("/")
+        expect(self.server, str, receiver="server", expected="an address like https://host:6443")
+        _check_server(SecretText(self.server.strip()))
+        server = str(self.server.strip().rstrip("/"))
         msgspec.structs.force_setattr(self, "server", server)
         msgspec.structs.force_setattr(self, "name", self.name or server)
-        _check_server(server)
         if self.insecure_skip_tls_verify and self.certificate_authority is not None:
             raise ConfigError(
                 "insecure-skip-tls-verify and a certificate authority exclude each other; "
@@ -146,11 +148,14 @@ class ClusterConfig(Redacted, frozen=True, kw_only=True):
             raise ConfigError(f"{error} (not in a pod either: {missing})") from error
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        shown: dict[str, Any] = {"server": self.server, "namespace": self.namespace}
-        if self.name != self.server:
+        shown: dict[str, Any] = {
+            "server": _without_login(self.server),
+            "namespace": self.namespace,
+        }
+        if self.name not in ("", self.server):
             shown["name"] = self.name
         if self.proxy_url:
-            shown["proxy_url"] = parse_proxy(self.proxy_url, origin="proxy-url").url
+            shown["proxy_url"] = _without_login(self.proxy_url)
         shown["credentials"] = self.credentials
         return list(shown.items())
 
@@ -169,19 +174,26 @@ def _is_loopback(server: str) -> bool:
         return False
 
 
-def _check_server(server: str) -> None:
+def _check_server(server: SecretText) -> None:
+    if problem := _problem_of(server):
+        raise ConfigError(f"server {_without_login(server)!r} {problem}")
+
+
+def _problem_of(server: str) -> str:
+    """Return what is wrong; an exception would refer to frames with the parts of a login."""
     try:
         parts = urlsplit(server)
         parts.port  # noqa: B018  # raises if it is not one
     except ValueError as error:
-        raise ConfigError(f"server {_without_login(server)!r} is not an address: {error}") from None
-    shown = _without_login(server)
+        # Its text quotes the port, which is a part of the password if that has a slash.
+        return "is not an address" + ("" if "@" in server else f": {error}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"server {shown!r} must look like https://host:6443")
+        return "must look like https://host:6443"
     if parts.username is not None:
-        raise ConfigError(f"server {shown!r} holds a login; that belongs in the credentials")
+        return "holds a login; that belongs in the credentials"
     if parts.query or parts.fragment:
-        raise ConfigError(f"server {shown!r} must not hold a query or a fragment")
+        return "must not hold a query or a fragment"
+    return ""
 
 
 def _without_login(server: str) -> str:

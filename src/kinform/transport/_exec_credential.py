@@ -11,9 +11,8 @@ from kinform.transport._credentials import bearer
 from kinform.transport._pem import CertificatePair
 from kinform.transport._redacted import Redacted, SecretText
 
+_NOT_JSON = object()
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-
-_SECRETS = frozenset({"token", "clientKeyData"})
 
 
 class ExecCredential(Redacted, frozen=True):
@@ -33,22 +32,18 @@ def parse_exec_credential(output: bytes, *, api_version: str, plugin: str) -> Ex
     Raises:
         ConfigError: The output is invalid. The message says why, and never shows the output.
     """
-    import json
-
-    try:
-        answer = json.loads(output, object_hook=_with_secrets)
-    except (ValueError, RecursionError):
-        # The cause is omitted on purpose: it contains the output, which may contain a secret.
+    answer = _parse(output)
+    if answer is _NOT_JSON:
         reason = "nothing" if not output.strip() else "something that is not JSON"
-        raise _rubbish(plugin, f"printed {reason} on stdout, not an ExecCredential") from None
+        raise _rubbish(plugin, f"printed {reason} on stdout, not an ExecCredential")
     if not isinstance(answer, dict):
         raise _rubbish(plugin, f"printed a JSON {_json_type(answer)}, not an ExecCredential")
     if answer.get("kind") != "ExecCredential":
-        raise _rubbish(plugin, f"printed kind {answer.get('kind')!r}, not 'ExecCredential'")
+        raise _rubbish(plugin, f"printed kind {_shown(answer.get('kind'))}, not 'ExecCredential'")
     if answer.get("apiVersion") != api_version:
         raise _rubbish(
             plugin,
-            f"printed apiVersion {answer.get('apiVersion')!r}, but the kubeconfig asks for "
+            f"printed apiVersion {_shown(answer.get('apiVersion'))}, but the kubeconfig asks for "
             f"{api_version!r}; make the two agree",
         )
     status = answer.get("status")
@@ -74,12 +69,31 @@ def _parse_status(status: Mapping[str, Any], plugin: str) -> ExecCredential:
     )
 
 
-def _with_secrets(members: dict[str, Any]) -> dict[str, Any]:
-    """Hide the secrets of an object from tracebacks with local variables."""
-    for name in _SECRETS & members.keys():
-        if isinstance(members[name], str):
-            members[name] = SecretText(members[name])
-    return members
+def _parse(output: bytes) -> Any:
+    """Return the JSON value with texts that redact themselves, or ``_NOT_JSON``.
+
+    An exception would refer to frames that have the output, and in it perhaps a secret.
+    """
+    import json
+
+    try:
+        return _redacted(json.loads(output))
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, str):
+        return SecretText(value)
+    if isinstance(value, list):
+        return [_redacted(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _redacted(each) for name, each in value.items()}
+    return value
+
+
+def _shown(value: object) -> str:
+    return repr(str(value) if isinstance(value, str) else value)
 
 
 def _text(status: Mapping[str, Any], name: str, plugin: str) -> str:
@@ -99,7 +113,7 @@ def _timestamp(text: str, plugin: str) -> float | None:
     except ValueError:
         raise _rubbish(
             plugin,
-            f"printed expirationTimestamp {text[:40]!r}, which is not an RFC 3339 time "
+            f"printed expirationTimestamp {_shown(text[:40])}, which is not an RFC 3339 time "
             "such as 2030-01-31T12:00:00Z",
         ) from None
     if moment.tzinfo is None:
@@ -110,7 +124,7 @@ def _timestamp(text: str, plugin: str) -> float | None:
 def _json_type(value: object) -> str:
     if value is None:
         return "null"
-    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
+    names = {bool: "boolean", int: "number", float: "number", SecretText: "string", list: "array"}
     return names.get(type(value), "object")
 
 

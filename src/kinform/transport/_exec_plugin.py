@@ -56,6 +56,10 @@ class ExecPlugin:
         cluster: Mapping[str, Any] | None = None,
         timeout: float = 180.0,
     ) -> None:
+        self._command = command
+        # Tracebacks with local variables show these two as well.
+        args = tuple(SecretText(each) for each in args)
+        env = {name: SecretText(value) for name, value in (env or {}).items()}
         if api_version not in EXEC_API_VERSIONS:
             raise ConfigError(
                 f"exec plugin {command!r}: apiVersion {api_version!r} is not supported; "
@@ -66,9 +70,8 @@ class ExecPlugin:
                 f"exec plugin {command!r}: interactiveMode {interactive_mode!r} is unknown; "
                 f"use one of {', '.join(INTERACTIVE_MODES)}"
             )
-        self._command = command
-        self._arguments = tuple(args)
-        self._environment = dict(env or {})
+        self._arguments = args
+        self._environment = env
         self._api_version = api_version
         self._interactive_mode = interactive_mode
         self._install_hint = install_hint
@@ -133,7 +136,8 @@ class ExecPlugin:
                 start_new_session=not interactive,
             )
         except (OSError, ValueError) as error:
-            raise ConfigError(self._not_started(error)) from error
+            # Without the frames of the cause: they have the environment, as bytes.
+            raise ConfigError(self._not_started(error)) from error.with_traceback(None)
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._finished(process, stdout, stderr)

@@ -89,6 +89,8 @@ def resolve(kubeconfig: Kubeconfig, context_name: str | None) -> ClusterConfig:
     Raises:
         ConfigError: The context, its cluster or its user is missing or invalid.
     """
+    if context_name is not None:
+        expect(context_name, str, receiver="context", expected="the name of a context")
     name = context_name or kubeconfig.current_context
     if not name:
         raise ConfigError(

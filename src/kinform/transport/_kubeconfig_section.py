@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
 from kinform.errors import ConfigError
-from kinform.transport._redacted import Redacted
+from kinform.transport._redacted import Redacted, SecretBytes, SecretText
 
 if TYPE_CHECKING:
     import yaml
 
 
-class PlainNumber(msgspec.Struct, frozen=True):
+# Fields that are or may contain credentials: addresses may have a login.
+_SECRETS = frozenset(
+    {
+        "token",
+        "password",
+        "client-certificate-data",
+        "client-key-data",
+        "server",
+        "proxy-url",
+        "args",
+        "value",
+    }
+)
+
+
+class PlainNumber(Redacted, frozen=True):
     """An unquoted number, read as text where a string is expected (``password: 0123``)."""
 
     text: str
@@ -26,7 +38,10 @@ class PlainNumber(msgspec.Struct, frozen=True):
 
 
 class Section(Redacted, frozen=True):
-    """A mapping of a kubeconfig. As in kubectl, absent, ``null`` and empty are the same."""
+    """A mapping of a kubeconfig. As in kubectl, absent, ``null`` and empty are the same.
+
+    All texts in ``content`` redact themselves; the methods return plain ones, except for secrets.
+    """
 
     shown: ClassVar = ("file", "where")
 
@@ -51,7 +66,9 @@ class Section(Redacted, frozen=True):
             return ()
         if not isinstance(value, list):
             raise self.wrong(field, "a list of strings", value)
-        return tuple(self._as_text(f"{field}[{index}]", item) for index, item in enumerate(value))
+        return tuple(
+            self._as_text(field, item, f"{field}[{index}]") for index, item in enumerate(value)
+        )
 
     def data(self, field: str) -> bytes | None:
         """Return PEM data that is stored as base64.
@@ -62,10 +79,9 @@ class Section(Redacted, frozen=True):
         text = self.text(field)
         if not text:
             return None
-        try:
-            decoded = base64.b64decode("".join(text.split()), validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise self.error(f"{field} is not base64: {error}") from None
+        decoded, problem = _from_base64(text)
+        if problem:
+            raise self.error(f"{field} is not base64: {problem}")
         if b"-----BEGIN" not in decoded:
             raise self.error(f"{field} is base64, but what it holds is not PEM")
         return decoded
@@ -110,12 +126,13 @@ class Section(Redacted, frozen=True):
     def wrong(self, field: str, expected: str, value: object) -> ConfigError:
         return self.error(f"{field} must be {expected}, not {_kind(value)}")
 
-    def _as_text(self, field: str, value: object) -> str:
-        if isinstance(value, PlainNumber):
-            return value.text
-        if value is None or isinstance(value, str):
-            return value or ""
-        raise self.wrong(field, "a string", value)
+    def _as_text(self, field: str, value: object, place: str = "") -> str:
+        text = value.text if isinstance(value, PlainNumber) else value
+        if text is None:
+            return ""
+        if isinstance(text, str):
+            return SecretText(text) if field in _SECRETS else str(text)
+        raise self.wrong(place or field, "a string", value)
 
     @property
     def _prefix(self) -> str:
@@ -129,7 +146,7 @@ def load_section(file: Path) -> Section | None:
         ConfigError: The file cannot be read, is not YAML, or is not a kubeconfig.
     """
     try:
-        raw = file.read_bytes()
+        raw = SecretBytes(file.read_bytes())
     except FileNotFoundError:
         return None
     except IsADirectoryError as error:
@@ -157,6 +174,8 @@ def plain_value(section: Section, field: str) -> Any:
 def _plain(value: Any, section: Section, field: str, above: tuple[int, ...]) -> Any:
     if isinstance(value, PlainNumber):
         return value.value
+    if isinstance(value, str):
+        return str(value)
     if not isinstance(value, dict | list):
         return value
     if id(value) in above:
@@ -202,12 +221,16 @@ def _loader() -> type[yaml.SafeLoader]:
             for first, pairs in base.yaml_implicit_resolvers.items()
         }
 
+    def text(loader: Any, node: Any) -> SecretText:
+        return SecretText(loader.construct_yaml_str(node))
+
     def integer(loader: Any, node: Any) -> PlainNumber:
         return PlainNumber(node.value, loader.construct_yaml_int(node))
 
     def number(loader: Any, node: Any) -> PlainNumber:
         return PlainNumber(node.value, loader.construct_yaml_float(node))
 
+    Loader.add_constructor("tag:yaml.org,2002:str", text)
     Loader.add_constructor("tag:yaml.org,2002:int", integer)
     Loader.add_constructor("tag:yaml.org,2002:float", number)
     return Loader
@@ -218,8 +241,16 @@ def _kind(value: object) -> str:
         return "true or false"
     if isinstance(value, PlainNumber):
         return "a number"
-    names = {str: "a string", list: "a list", dict: "a mapping", type(None): "nothing"}
+    names = {SecretText: "a string", list: "a list", dict: "a mapping", type(None): "nothing"}
     return names.get(type(value), "something else")
+
+
+def _from_base64(text: str) -> tuple[bytes, str]:
+    """Return the content, or the problem: an exception would refer to frames with the text."""
+    try:
+        return SecretBytes(base64.b64decode("".join(text.split()), validate=True)), ""
+    except ValueError as error:
+        return b"", str(error)
 
 
 def default_paths(environment: Mapping[str, str]) -> tuple[Path, ...]:

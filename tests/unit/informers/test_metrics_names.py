@@ -10,9 +10,11 @@ from kinform import GVR, Client
 from kinform.informers import (
     DynamicSharedInformerFactory,
     InformerFactory,
+    KindOptions,
     ListWatch,
     MetadataSharedInformerFactory,
     ResourceInformer,
+    Selectors,
     SharedIndexInformer,
 )
 from kinform.metrics import NoMetrics
@@ -60,6 +62,18 @@ async def test_a_name_is_the_resource_and_its_namespace(
     assert metrics.started == [name]
     sources = {"v1/configmaps[default]", "v1/configmaps[kube-system]"}
     assert metrics.lists == (sources if isinstance(options.get("namespace"), list) else {name})
+
+
+async def test_sources_with_several_selectors_are_named_by_namespace(client: Client) -> None:
+    """18.28: ``any_of`` adds no selector to the name."""
+    metrics = Names()
+    selectors = [Selectors(labels="app=web"), Selectors(labels="app=db")]
+    factory = DynamicSharedInformerFactory(client, metrics=metrics)
+    for namespace in ("", "default"):
+        factory.for_resource(MAPS, options=KindOptions(any_of=selectors, namespace=namespace))
+    async with factory:
+        await factory.wait_for_cache_sync(timeout=20, strict=True)
+    assert metrics.lists == {f"{MAPS}[*]", f"{MAPS}/default[default]"}
 
 
 async def test_informers_of_one_resource_have_different_names(client: Client) -> None:

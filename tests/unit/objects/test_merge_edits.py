@@ -52,6 +52,7 @@ KEYED: dict[str, tuple[Tree, Tree, Tree]] = {
         {"mountPath": "/b", "name": "x"},
         {"mountPath": "/c", "name": "x"},
     ),
+    "x-kubernetes-validations": ({"rule": "a"}, {"rule": "b"}, {"rule": "c"}),
 }
 
 

@@ -13,12 +13,13 @@ import pytest
 import trustme
 
 from kinform.errors import TransportError
-from kinform.transport import Request, StaticToken
+from kinform.transport import ClientCertificate, Request, StaticToken
 from tests.support.wire import (
     Connect,
     Received,
     Serve,
     answer,
+    client_pair,
     pem_of,
     read_request,
     server_context,
@@ -188,3 +189,35 @@ async def test_an_https_proxy_is_verified_with_the_authorities_of_the_system(
         await transport.send(GET)
 
     assert [request.method for request in proxy.requests] == (["CONNECT"] if trusted else [])
+
+
+async def test_an_https_proxy_gets_no_client_certificate(
+    serve: Serve,
+    connect: Connect,
+    authority: trustme.CA,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """18.21: It is for the cluster, and says who the user is."""
+    certificates: list[object] = []
+
+    async def refuse(_request: Received, writer: asyncio.StreamWriter) -> None:
+        certificates.append(writer.get_extra_info("peercert"))
+        writer.write(answer(status="407 Proxy Authentication Required"))
+
+    context = server_context(authority, "localhost", client_authority=authority)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    proxy = await serve(refuse, context=context)
+    system = ssl.create_default_context()
+    authority.configure_trust(system)
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", system)
+    transport = connect(
+        "https://cluster.example.org",
+        proxy_url=f"https://localhost:{proxy.port}",
+        certificate_authority=pem_of(authority),
+        credentials=ClientCertificate(*client_pair(authority)),
+    )
+
+    with pytest.raises(TransportError, match="the proxy refused: 407"):
+        await transport.send(GET)
+
+    assert [each or None for each in certificates] == [None]

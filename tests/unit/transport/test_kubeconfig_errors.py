@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -342,3 +342,17 @@ def test_what_is_no_path_is_refused_and_not_shown(given: Any) -> None:
     ) as caught:
         ClusterConfig.from_kubeconfig(given)
     assert "hush" not in str(caught.value)
+
+
+def test_the_context_is_a_name(tmp_path: Path) -> None:
+    """18.28: an error of this library, not a TypeError."""
+    path, context = tmp_path / "config", cast("str", 5)
+    path.write_text(kubeconfig(), "utf-8")
+    with pytest.raises(ConfigError, match="context takes the name of a context, not int"):
+        ClusterConfig.from_kubeconfig(path, context)
+
+
+def test_the_server_is_text() -> None:
+    """18.28: an error of this library, not an AttributeError."""
+    with pytest.raises(ConfigError, match=r"server takes an address .*, not int"):
+        ClusterConfig(server=cast("str", 5))

@@ -138,6 +138,15 @@ class Admission(Generic[T]):
         """Quarantine bytes that cannot be decoded, and return the key of the object."""
         return self._quarantine_object(error, payload=payload)
 
+    def refuse_more(self, number: int) -> None:
+        """Report objects of a page that cannot be decoded, beyond the first thousand."""
+        if self._quarantine_log.admits(number):
+            logger.warning(
+                "%d more objects of a page cannot be decoded and have no name%s",
+                number,
+                _so_far(self._quarantine_log),
+            )
+
     def refuse_nameless(self, record: Record) -> str:
         """Quarantine an object without a name, which cannot be stored, and return its key there."""
         version = record.head.resource_version

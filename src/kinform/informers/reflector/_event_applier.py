@@ -146,7 +146,7 @@ class WatchEventApplier(Generic[T]):
             self._target.bookmark(version)
 
     def _take_unreadable(self, frame: Frame) -> str:
-        """Quarantine an undecodable event and return its version, if it can be read."""
+        """Quarantine an undecodable event and return its version, if it is known and newer."""
         error = frame.error
         if not isinstance(error, DecodeError):
             assert error is not None  # a frame has a record or an error
@@ -155,6 +155,10 @@ class WatchEventApplier(Generic[T]):
         if frame.type is EventType.DELETED and error.key:
             self._delete_by_key(key)
         self._state.errors[error_kind(error)] += 1
+        if is_older(error.resource_version, self._state.resource_version):
+            if frame.type is not EventType.DELETED:  # these may have the last version of the object
+                self._version_check.suspect()
+            return ""
         self._pass_version(error.resource_version)
         return error.resource_version
 

@@ -115,6 +115,8 @@ class ListBuilder(Generic[T]):
             self.refuse(bad.error, bad.payload)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
+        if page.more_undecodable:
+            self._admission.refuse_more(page.more_undecodable)
 
     async def _take_records(self, records: list[Record]) -> None:
         for number, record in enumerate(records, start=1):

@@ -131,16 +131,11 @@ class LogLimit:
         self.count = 0
         self._last = 0.0
 
-    def admits(self) -> bool:
-        """Count an event, and return whether to log it."""
+    def admits(self, number: int = 1) -> bool:
+        """Count some events, and return whether to log them."""
         now = time.monotonic()
         if now - self._last > _CALM:
             self.count = 0
         self._last = now
-        self.count += 1
-        return self.count <= _LOGGED_EACH or _is_power_of_ten(self.count)
-
-
-def _is_power_of_ten(number: int) -> bool:
-    digits = str(number)
-    return digits[0] == "1" and not digits[1:].strip("0")
+        before, self.count = self.count, self.count + number
+        return self.count <= _LOGGED_EACH or len(str(self.count)) > len(str(before))

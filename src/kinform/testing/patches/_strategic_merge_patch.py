@@ -80,17 +80,27 @@ def _merge_object(current: Json, patch: Json) -> Json | None:
         merged = {key: value for key, value in merged.items() if key in kept}
     for key, value in patch.items():
         if key.startswith(_DELETE_PRIMITIVES):
-            field = key.removeprefix(_DELETE_PRIMITIVES)
-            merged[field] = [item for item in merged.get(field) or [] if item not in value]
+            _delete_primitives(merged, key.removeprefix(_DELETE_PRIMITIVES), value)
     for key, value in patch.items():
         if not key.startswith("$"):
             _merge_member(merged, key, value)
     for key, value in patch.items():
         if key.startswith(_ORDER):
             field = key.removeprefix(_ORDER)
+            if not isinstance(value, list):
+                raise api_errors.internal(
+                    f"expected a []interface {{}}, but received a {_go_type(value)}"
+                )
             if isinstance(merged.get(field), list):
                 merged[field] = _ordered(field, merged[field], value)
     return merged
+
+
+def _delete_primitives(merged: Json, field: str, values: Any) -> None:
+    if values is None:
+        merged.pop(field, None)
+    elif isinstance(values, list) and isinstance(merged.get(field), list):
+        merged[field] = [item for item in merged[field] if item not in values]
 
 
 def _merge_member(merged: Json, key: str, value: Any) -> None:
@@ -146,10 +156,18 @@ def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
     key = merge_key(field, items)
     if key is not None and all(isinstance(item, dict) for item in items):
         wanted = [entry.get(key) if isinstance(entry, dict) else entry for entry in order]
-        rank = {name: position for position, name in enumerate(wanted)}
-        return sorted(items, key=lambda item: rank.get(item.get(key), len(rank)))
-    rank = {name: position for position, name in enumerate(order)}
-    return sorted(items, key=lambda item: rank.get(item, len(rank)))
+        return sorted(items, key=lambda item: _position(item.get(key), wanted))
+    return sorted(items, key=lambda item: _position(item, order))
+
+
+def _position(value: Any, order: list[Any]) -> int:
+    """Return the position of any JSON value, which may not be hashable."""
+    return order.index(value) if value in order else len(order)
+
+
+def _go_type(value: Any) -> str:
+    names = {bool: "bool", int: "int64", float: "float64", str: "string", type(None): "<nil>"}
+    return names.get(type(value), "map[string]interface {}")
 
 
 def _text_of(item: Json) -> str:

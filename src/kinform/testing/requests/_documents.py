@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,7 +45,7 @@ def decode_yaml(body: bytes) -> Any:
     import yaml  # YAML bodies are rare
 
     try:
-        loader = yaml.SafeLoader(body)
+        loader = _bounded_loader()(body)
         node = loader.get_single_node()
         if node is None:
             return None
@@ -55,6 +56,21 @@ def decode_yaml(body: bytes) -> Any:
         raise ValueError(_too_deep()) from None
     except (yaml.YAMLError, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from error
+
+
+@cache
+def _bounded_loader() -> type[yaml.SafeLoader]:
+    import yaml
+
+    class BoundedLoader(yaml.SafeLoader):
+        """Refuses deep nesting while it scans, which takes quadratic time otherwise."""
+
+        def fetch_flow_collection_start(self, token: Any) -> None:
+            if self.flow_level >= _MAX_DEPTH:
+                raise ValueError(_too_deep())
+            super().fetch_flow_collection_start(token)
+
+    return BoundedLoader
 
 
 def parse_version_number(text: str) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
+from kinform._checks import expect
 from kinform.api import GVK
 from kinform.client import (
     Fields,
@@ -368,7 +369,11 @@ def _decoded(form: type[Handle], served: ServedResource, stored: StoredObject) -
 
 def _tree_of(obj: ObjectOrMapping) -> Json:
     """Return the object as a dict that the caller cannot modify."""
-    body = request_body(obj) if isinstance(obj, Handle) else msgspec.json.encode(obj)
+    if isinstance(obj, Handle):
+        body = request_body(obj)
+    else:
+        expect(obj, Mapping, receiver="ApiServer", expected="an object: a model or a dict")
+        body = msgspec.json.encode(obj)
     tree: Json = msgspec.json.decode(body)
     return tree
 

@@ -356,3 +356,26 @@ async def test_a_deletion_with_the_last_version_of_its_object_is_ordinary() -> N
         await asyncio.sleep(10)
         assert contents(store) == {"a": "900"}
         assert not reflector.status().errors
+
+
+@virtual_time
+async def test_an_older_event_that_cannot_be_decoded_is_checked_and_moves_nothing_back() -> None:
+    """18.8: Its version is known, although the object is not."""
+    older = {"kind": 5, "metadata": {"name": "x", "resourceVersion": "115"}}
+    script, store = server().watches([5.0, ("MODIFIED", older), STAY]).lists(AT_950), Store()
+    async with reflecting(script, store) as reflector:
+        await asyncio.sleep(10)
+        assert has_nothing_new(reflector, store)
+        assert list(reflector.quarantine) == ["x"]
+    assert len(checks(script)) == 1
+
+
+@virtual_time
+async def test_watches_of_older_events_that_cannot_be_decoded_are_no_progress() -> None:
+    """18.8: Each attempt waits longer than the one before."""
+    older = {"kind": 5, "metadata": {"name": "x", "resourceVersion": "115"}}
+    script = server().watches(*[[("MODIFIED", older), ("ADDED", pod("a", rv="116"))]] * 100)
+    script.lists(*[GHOSTS] * 100)
+    async with reflecting(script):
+        await asyncio.sleep(60)
+    assert len(script.trace) < 40

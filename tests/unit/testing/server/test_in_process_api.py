@@ -12,6 +12,7 @@ from kinform.client import ResourceOrModel
 from kinform.errors import (
     AlreadyExistsError,
     BadRequestError,
+    ConfigError,
     ConflictError,
     InvalidError,
     NoMatchError,
@@ -270,6 +271,14 @@ async def test_models_are_written_and_returned(kinform_api: ApiServer) -> None:
     assert kinform_api.load([loaded, Unstructured(_map("c"))]) == 2
     assert kinform_api.get(ConfigMap, "b").uid == "mine"
     assert kinform_api.create(Unstructured(_map("d")))["metadata"]["name"] == "d"
+
+
+@pytest.mark.parametrize("given", [5, "a", None, ConfigMap], ids=repr)
+async def test_only_objects_are_written(kinform_api: ApiServer, given: Any) -> None:
+    """18.27: an error of this library, not an AttributeError."""
+    for write in (kinform_api.create, kinform_api.update):
+        with pytest.raises(ConfigError, match="takes an object: a model or a dict, not "):
+            write(given)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from kinform.testing import ApiServer
+from tests.hostile.heartbeat import Heartbeat
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 JSON = "application/json"
@@ -143,6 +144,15 @@ async def test_absurd_bodies_are_bad_requests(
     status, text = await _send(kinform_api, "POST", MAPS, body.encode(), Content_Type=content_type)
 
     assert status == 400, text[:500]
+
+
+async def test_deep_yaml_does_not_block_the_server(kinform_api: ApiServer) -> None:
+    """18.22: a million brackets took ten seconds."""
+    async with Heartbeat() as beat:
+        status, _ = await _send(kinform_api, "POST", MAPS, b"[" * 1_000_000, Content_Type=YAML)
+
+    assert status == 400
+    assert beat.longest < 0.5
 
 
 @pytest.mark.parametrize(
