@@ -11,6 +11,7 @@ import time
 import pytest
 
 from kinform import (
+    GVR,
     Cache,
     ConflictError,
     KindOptions,
@@ -20,7 +21,12 @@ from kinform import (
     Writer,
 )
 from kinform.cache import CachedClient, OwnWritesMode
-from kinform.errors import AlreadyStoppedError, ConfigError, StaleReadError
+from kinform.errors import (
+    AlreadyStoppedError,
+    ConfigError,
+    ResourceNotCachedError,
+    StaleReadError,
+)
 from kinform.models.core.v1 import ConfigMap, Pod
 from kinform.models.meta.v1 import ObjectMeta
 from tests.contract.cache_server import CacheServer
@@ -211,6 +217,26 @@ async def test_cache_catches_up_with_a_version(server: CacheServer) -> None:
             await cache.caught_up(f"{created.resource_version}0", timeout=0.05)
     with pytest.raises(AlreadyStoppedError):
         await cache.caught_up(created.resource_version)
+
+
+async def test_only_kinds_that_the_cache_holds_catch_up(server: CacheServer) -> None:
+    """19: a removed kind does not count, a kind that is about to be opened does."""
+    namespace = await server.new_namespace()
+    gone = GVR("example.com", "v1", "missings")
+    cache = Cache(server.client, namespace=namespace, kinds=[ConfigMap, gone])
+    async with cache:
+        created = await server.create_map("a", namespace)
+        await cache.caught_up(created.resource_version, ConfigMap)
+        assert cache.peek(ConfigMap).get(created.key).uid == created.uid
+        await cache.list(Pod)
+        await cache.remove_informer(ConfigMap)
+        pod = await server.create_pod("p", namespace)
+        await cache.caught_up(pod.resource_version)
+        for kind in (ConfigMap, "v1/secrets"):
+            with pytest.raises(ResourceNotCachedError, match="read it first"):
+                await cache.caught_up(pod.resource_version, kind)
+        with pytest.raises(StaleReadError, match="missings has not reached"):
+            await cache.caught_up(pod.resource_version, gone, timeout=0.05)
 
 
 async def test_cached_client_is_a_reader_and_a_writer(server: CacheServer) -> None:

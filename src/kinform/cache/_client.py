@@ -9,7 +9,7 @@ from kinform.api import ObjectName
 from kinform.cache._field_index import FieldQuery
 from kinform.cache._live_read import LiveRead
 from kinform.cache._own_writes import OwnWrite
-from kinform.cache._reader import KindReader
+from kinform.cache._reader import KindReader, wait_for_namespace
 from kinform.client import (
     ClusterClient,
     ClusterView,
@@ -21,6 +21,7 @@ from kinform.client import (
     Resource,
     ResourceOrModel,
 )
+from kinform.errors import CacheSyncError
 from kinform.objects import Handle, TypedObject, Unstructured
 
 M = TypeVar("M", bound=TypedObject)
@@ -111,7 +112,12 @@ class CachedClient(ForwardingWriter):
         if reader.own_writes and self._mode == "wait":
             key = reader.key_of(name, namespace)
             await reader.own_writes.wait(key=key, timeout=self._timeout)
-        return self._get(reader, name, namespace)
+        try:
+            return self._get(reader, name, namespace)
+        except CacheSyncError:
+            place = reader.namespace_of(name, namespace)
+            await wait_for_namespace(reader, place, self._timeout)
+            return self._get(reader, name, namespace)
 
     def get_if_ready(
         self,
@@ -129,7 +135,10 @@ class CachedClient(ForwardingWriter):
             key = reader.key_of(name, namespace)
             if not reader.own_writes.have_arrived(key=key):
                 return None
-        return self._get(reader, name, namespace)
+        try:
+            return self._get(reader, name, namespace)
+        except CacheSyncError:
+            return None
 
     def _get(
         self, reader: KindReader[Any], name: str | ObjectName, namespace: str | None
@@ -193,7 +202,11 @@ class CachedClient(ForwardingWriter):
             return await reader.list(namespace, labels, fields, limit)
         if reader.own_writes and self._mode == "wait":
             await reader.own_writes.wait(namespace=namespace, timeout=self._timeout)
-        return self._list(reader, namespace, labels, fields, limit)
+        try:
+            return self._list(reader, namespace, labels, fields, limit)
+        except CacheSyncError:
+            await wait_for_namespace(reader, namespace, self._timeout)
+            return self._list(reader, namespace, labels, fields, limit)
 
     def list_if_ready(
         self,
@@ -213,7 +226,10 @@ class CachedClient(ForwardingWriter):
             and not reader.own_writes.have_arrived(namespace=namespace)
         ):
             return None
-        return self._list(reader, namespace, labels, fields, limit)
+        try:
+            return self._list(reader, namespace, labels, fields, limit)
+        except CacheSyncError:
+            return None
 
     def _list(
         self,
