@@ -15,12 +15,13 @@ from kinform import (
     Cache,
     ConflictError,
     KindOptions,
+    ListOptions,
     NotFoundError,
     PartialObjectMetadata,
-    Reader,
-    Writer,
+    SharedInformerFactory,
 )
 from kinform.cache import CachedClient, OwnWritesMode
+from kinform.client import ClusterClient
 from kinform.errors import (
     AlreadyStoppedError,
     ConfigError,
@@ -239,13 +240,33 @@ async def test_only_kinds_that_the_cache_holds_catch_up(server: CacheServer) -> 
             await cache.caught_up(pod.resource_version, gone, timeout=0.05)
 
 
-async def test_cached_client_is_a_reader_and_a_writer(server: CacheServer) -> None:
+async def test_cached_client_watches_and_pages_on_the_server(server: CacheServer) -> None:
+    """19: it has all verbs; these bypass the cache. Informers accept it like any client."""
+    namespace = await server.new_namespace()
+    created = await server.create_map("a", namespace)
+    async with Cache(server.client, namespace=namespace) as cache:
+        client = cache.client()
+        page = await client.page(ConfigMap, ListOptions(limit=500), namespace=namespace)
+        assert created.name in [each.name for each in page]
+        async with client.watch(
+            ConfigMap, namespace=namespace, resource_version=created.resource_version
+        ) as watch:
+            later = await client.create(config_map("b", namespace))
+            async for event in watch:
+                assert (event.type, event.object.uid) == ("ADDED", later.uid)
+                break
+        async with SharedInformerFactory(client, namespace=namespace) as factory:
+            informer = factory.core.v1.config_maps.informer
+            factory.start()
+            await informer.has_synced
+            assert {"a", "b"} <= {each.name for each in informer.store.list()}
+
+
+async def test_cached_client_is_a_client(server: CacheServer) -> None:
     cache = Cache(server.client)
     client = cache.client()
-    reader: Reader = client
-    writer: Writer = client
-    assert isinstance(reader, CachedClient)
-    assert writer is client
+    whole: ClusterClient = client
+    assert isinstance(whole, CachedClient)
     assert client.namespace == server.client.namespace
     with pytest.raises(ConfigError, match="own_writes must be one of"):
         cache.client(own_writes="maybe")  # type: ignore[arg-type]

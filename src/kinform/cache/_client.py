@@ -14,12 +14,14 @@ from kinform.client import (
     ClusterClient,
     ClusterView,
     Discovery,
+    ForwardingWatcher,
     ForwardingWriter,
     Labels,
     ObjectList,
     Reachability,
     Resource,
     ResourceOrModel,
+    WriteHook,
 )
 from kinform.errors import CacheSyncError
 from kinform.objects import Handle, TypedObject, Unstructured
@@ -35,7 +37,7 @@ ReadyReader = Callable[[Any, type[Handle] | None], "KindReader[Any] | None"]
 FindReader = Callable[[Any, type[Handle] | None], Coroutine[Any, Any, "KindReader[Any] | LiveRead"]]
 
 
-class CachedClient(ForwardingWriter):
+class CachedClient(ForwardingWriter, ForwardingWatcher):
     """A client whose ``get`` and ``list`` read from a cache; everything else goes to the server.
 
         client = cache.client()
@@ -67,7 +69,8 @@ class CachedClient(ForwardingWriter):
         own_writes: OwnWritesMode,
         timeout: float,
     ) -> None:
-        super().__init__(live)
+        ForwardingWriter.__init__(self, live)
+        ForwardingWatcher.__init__(self, live)
         self.live = live
         self._ready_reader = ready_reader
         self._find_reader = find_reader
@@ -266,6 +269,14 @@ class CachedClient(ForwardingWriter):
     def view(self, form: type[H]) -> ClusterView[H]:
         """Return the verbs of the live client with all objects as ``form``."""
         return self.live.view(form)
+
+    def add_write_hook(self, hook: WriteHook) -> None:
+        """Call a hook before and after every write of the live client."""
+        self.live.add_write_hook(hook)
+
+    def remove_write_hook(self, hook: WriteHook) -> None:
+        """Stop calling a hook. Idempotent."""
+        self.live.remove_write_hook(hook)
 
     def __repr__(self) -> str:
         return f"<CachedClient of {self.live!r}>"
