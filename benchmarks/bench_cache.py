@@ -146,6 +146,23 @@ def print_comparison(ours: Sequence[Measured], theirs: Sequence[Measured]) -> No
         sizes, others = list(map(read, ours)), list(map(read, theirs))
         memory = (_size(sizes), _size(others), _ratio(sizes, others))
         print(f"| memory {text} | {' | '.join(memory)} | | |")
+    if ours:
+        print(f"\n{_memory_parts(ours[-1].start)}")
+
+
+def _memory_parts(start: Record) -> str:
+    """What kinform's memory at rest consists of."""
+    heads = start["records"] - start["payloads"]
+    known = start["before"] + start["records"] + start["indices"]
+    parts = {
+        "payloads": start["payloads"],
+        "heads and keys": heads,
+        "indices": start["indices"],
+        "before the sync": start["before"],
+        "the rest": start["rest"] - known,
+    }
+    listed = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in parts.items())
+    return f"kinform at rest: {listed}"
 
 
 def _figures(records: Sequence[Mapping[str, float]], name: str) -> list[float]:

@@ -45,7 +45,7 @@ async def main() -> None:
             answer(await idle(cache, parameters))
             return
         cache.index_field(Pod, NODE)
-        began = time.perf_counter()
+        before, began = resident_memory(), time.perf_counter()
         async with cache:
             await cache.wait_for_cache_sync(timeout=600, strict=True)
             facts = {
@@ -54,13 +54,25 @@ async def main() -> None:
                 "synced": resident_memory(),
             }
             await asyncio.sleep(parameters["rest"])
-            answer({**facts, "rest": resident_memory(), "peak": peak_memory()})
+            facts |= {"rest": resident_memory(), "peak": peak_memory()}
+            answer({**facts, "before": before, **parts_of_memory(cache)})
             while parameters := await command():
                 if parameters["do"] == "collect":
                     gc.collect()
                     answer({"rest": resident_memory()})
                 else:
                     answer(await bench(cache, parameters))
+
+
+def parts_of_memory(cache: Cache) -> Facts:
+    """Bytes of all pods: payloads, payloads with heads, and indices."""
+    indexer = cache.peek(Pod).informer.indexer
+    records = indexer.table.copy()[0].values()
+    return {
+        "payloads": sum(len(each.payload) for each in records),
+        "records": indexer.memory,
+        "indices": sum(indexer.index_memory.values()),
+    }
 
 
 async def bench(cache: Cache, parameters: Parameters) -> Facts:

@@ -170,6 +170,22 @@ async def test_options_of_single_namespaces(server: CacheServer) -> None:
         assert [each.key for each in found] == [f"{first}/x", f"{third}/y"]
 
 
+async def test_field_selector_of_a_namespace_is_its_scope(server: CacheServer) -> None:
+    """19: as if the namespace had been given, also where it changes live."""
+    first, second = [await server.new_namespace() for _ in range(2)]
+    for namespace in (first, second):
+        await server.create_map("a", namespace)
+    async with Cache(
+        server.client,
+        by_kind={ConfigMap: KindOptions(fields={"metadata.namespace": first})},
+    ) as cache:
+        assert await names(cache, server) == [f"{first}/a"]
+        with pytest.raises(OutOfScopeError):
+            await cache.get(ConfigMap, f"{second}/a")
+        await cache.set_selectors(ConfigMap, fields={"metadata.namespace": second})
+        assert await names(cache, server) == [f"{second}/a"]
+
+
 async def test_preflight_of_an_administrator(server: CacheServer) -> None:
     cache = Cache(server.client, kinds=[ConfigMap, Namespace], namespace=["a", "b"])
     result = await cache.preflight()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kinform import GVK, GVR, Cache, Client, NotFoundError
+from kinform import GVK, GVR, Cache, Client, KindOptions, NotFoundError
 from kinform.api import ApiResource
-from kinform.cache import CachedKindOptions, MissingAccess
+from kinform.cache import CachedKindOptions, MissingAccess, NamespaceSelector
 from kinform.errors import (
     CacheError,
     CacheSyncError,
@@ -208,6 +208,20 @@ async def test_user_of_some_namespaces_falls_back_to_them(
 
 @pytest.mark.cluster
 @real_only
+async def test_field_selector_of_a_namespace_needs_access_to_it_only(
+    server: CacheServer, account: Account
+) -> None:
+    """19: it is requested in the namespace."""
+    namespace = await server.new_namespace()
+    created = await server.create_map("a", namespace)
+    await account.allow(namespace, configmaps=READ)
+    selected = KindOptions[ConfigMap](fields={"metadata.namespace": namespace})
+    async with Cache(account.client, by_kind={ConfigMap: selected}, options=QUICK) as cache:
+        assert (await cache.get(ConfigMap, created.key)).uid == created.uid
+
+
+@pytest.mark.cluster
+@real_only
 async def test_preflight_names_the_missing_verbs_of_each_kind(
     server: CacheServer, account: Account
 ) -> None:
@@ -227,8 +241,16 @@ async def test_preflight_names_the_missing_verbs_of_each_kind(
     }
     with pytest.raises(CacheError, match=f"list and watch v1/configmaps in namespace {second}"):
         result.raise_for_missing()
-    everywhere = Cache(account.client, kinds=[ConfigMap])
-    assert (await everywhere.preflight()).missing == (MissingAccess(MAPS, "", ("list", "watch")),)
+    everywhere = MissingAccess(MAPS, "", ("list", "watch"))
+    for cache in (
+        Cache(account.client, kinds=[ConfigMap]),
+        Cache(account.client, by_kind={ConfigMap: KindOptions()}),
+    ):
+        assert (await cache.preflight()).missing == (everywhere,)
+    followed = Cache(account.client, kinds=[ConfigMap], namespace=NamespaceSelector("team=web"))
+    assert (await followed.preflight()).missing == (
+        MissingAccess(GVR("", "v1", "namespaces"), "", ("list", "watch")),
+    )
 
 
 @pytest.mark.cluster

@@ -11,16 +11,23 @@ import time
 import pytest
 
 from kinform import (
+    GVR,
     Cache,
     ConflictError,
     KindOptions,
+    ListOptions,
     NotFoundError,
     PartialObjectMetadata,
-    Reader,
-    Writer,
+    SharedInformerFactory,
 )
 from kinform.cache import CachedClient, OwnWritesMode
-from kinform.errors import AlreadyStoppedError, ConfigError, StaleReadError
+from kinform.client import ClusterClient
+from kinform.errors import (
+    AlreadyStoppedError,
+    ConfigError,
+    ResourceNotCachedError,
+    StaleReadError,
+)
 from kinform.models.core.v1 import ConfigMap, Pod
 from kinform.models.meta.v1 import ObjectMeta
 from tests.contract.cache_server import CacheServer
@@ -213,13 +220,53 @@ async def test_cache_catches_up_with_a_version(server: CacheServer) -> None:
         await cache.caught_up(created.resource_version)
 
 
-async def test_cached_client_is_a_reader_and_a_writer(server: CacheServer) -> None:
+async def test_only_kinds_that_the_cache_holds_catch_up(server: CacheServer) -> None:
+    """19: a removed kind does not count, a kind that is about to be opened does."""
+    namespace = await server.new_namespace()
+    gone = GVR("example.com", "v1", "missings")
+    cache = Cache(server.client, namespace=namespace, kinds=[ConfigMap, gone])
+    async with cache:
+        created = await server.create_map("a", namespace)
+        await cache.caught_up(created.resource_version, ConfigMap)
+        assert cache.peek(ConfigMap).get(created.key).uid == created.uid
+        await cache.list(Pod)
+        await cache.remove_informer(ConfigMap)
+        pod = await server.create_pod("p", namespace)
+        await cache.caught_up(pod.resource_version)
+        for kind in (ConfigMap, "v1/secrets"):
+            with pytest.raises(ResourceNotCachedError, match="read it first"):
+                await cache.caught_up(pod.resource_version, kind)
+        with pytest.raises(StaleReadError, match="missings has not reached"):
+            await cache.caught_up(pod.resource_version, gone, timeout=0.05)
+
+
+async def test_cached_client_watches_and_pages_on_the_server(server: CacheServer) -> None:
+    """19: it has all verbs; these bypass the cache. Informers accept it like any client."""
+    namespace = await server.new_namespace()
+    created = await server.create_map("a", namespace)
+    async with Cache(server.client, namespace=namespace) as cache:
+        client = cache.client()
+        page = await client.page(ConfigMap, ListOptions(limit=500), namespace=namespace)
+        assert created.name in [each.name for each in page]
+        async with client.watch(
+            ConfigMap, namespace=namespace, resource_version=created.resource_version
+        ) as watch:
+            later = await client.create(config_map("b", namespace))
+            async for event in watch:
+                assert (event.type, event.object.uid) == ("ADDED", later.uid)
+                break
+        async with SharedInformerFactory(client, namespace=namespace) as factory:
+            informer = factory.core.v1.config_maps.informer
+            factory.start()
+            await informer.has_synced
+            assert {"a", "b"} <= {each.name for each in informer.store.list()}
+
+
+async def test_cached_client_is_a_client(server: CacheServer) -> None:
     cache = Cache(server.client)
     client = cache.client()
-    reader: Reader = client
-    writer: Writer = client
-    assert isinstance(reader, CachedClient)
-    assert writer is client
+    whole: ClusterClient = client
+    assert isinstance(whole, CachedClient)
     assert client.namespace == server.client.namespace
     with pytest.raises(ConfigError, match="own_writes must be one of"):
         cache.client(own_writes="maybe")  # type: ignore[arg-type]

@@ -139,7 +139,10 @@ class Cache(RunnableFacade):
         """Return one object, by ``namespace/name``, or by name and namespace."""
         reader = self._ready_reader(resource, form)
         if reader is not None:
-            return reader.get(name, namespace=namespace)
+            try:
+                return reader.get(name, namespace=namespace)
+            except CacheSyncError:
+                reader = None  # a namespace was added, which is waited for
         # The type of the argument selects an overload, which is not known here.
         read: Any = self._inner.get
         return self._owner.run(
@@ -196,7 +199,10 @@ class Cache(RunnableFacade):
         """Return all objects that match, ordered by key, as of one version of the store."""
         reader = self._ready_reader(resource, form)
         if reader is not None:
-            return reader.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+            try:
+                return reader.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+            except CacheSyncError:
+                reader = None
         read: Any = self._inner.list
         return self._owner.run(
             read(

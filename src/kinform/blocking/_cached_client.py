@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
-from kinform.api import ObjectName
+from kinform.api import ListOptions, ObjectName
 from kinform.blocking._client import Client
+from kinform.blocking._facade import direct_method
 from kinform.blocking._owner import Owner
 from kinform.blocking._verbs import Discovery, Verbs
+from kinform.blocking._watch import Watch
 from kinform.blocking._writer import Writer
 from kinform.cache import CachedClient as AsyncCachedClient
 from kinform.cache import FieldQuery
-from kinform.client import Labels, ObjectList, Reachability, Resource, ResourceOrModel
+from kinform.client import (
+    Labels,
+    ObjectList,
+    PageKeywords,
+    Reachability,
+    Resource,
+    ResourceOrModel,
+    WatchKeywords,
+)
 from kinform.objects import Handle, TypedObject, Unstructured
 
 M = TypeVar("M", bound=TypedObject)
@@ -132,6 +142,33 @@ class CachedClient(Writer):
     def view(self, form: type[H]) -> Verbs[H]:
         """Return the verbs of the live client with all objects as ``form``."""
         return self.live.view(form)
+
+    @overload
+    def page(
+        self, resource: type[M], options: ListOptions, **more: Unpack[PageKeywords]
+    ) -> ObjectList[M]: ...
+    @overload
+    def page(
+        self, resource: Resource, options: ListOptions, **more: Unpack[PageKeywords]
+    ) -> ObjectList[Unstructured]: ...
+    def page(self, resource: Any, options: ListOptions, **more: Any) -> Any:
+        """Request one page of a list from the server."""
+        return self.live.page(resource, options, **more)
+
+    @overload
+    def watch(
+        self, resource: type[M], options: ListOptions | None = None, **more: Unpack[WatchKeywords]
+    ) -> Watch[M]: ...
+    @overload
+    def watch(
+        self, resource: Resource, options: ListOptions | None = None, **more: Unpack[WatchKeywords]
+    ) -> Watch[Unstructured]: ...
+    def watch(self, resource: Any, options: ListOptions | None = None, **more: Any) -> Watch[Any]:
+        """Watch changes on the server."""
+        return self.live.watch(resource, options, **more)
+
+    add_write_hook = direct_method(AsyncCachedClient.add_write_hook)
+    remove_write_hook = direct_method(AsyncCachedClient.remove_write_hook)
 
     def __repr__(self) -> str:
         return f"<blocking CachedClient of {self.live!r}>"

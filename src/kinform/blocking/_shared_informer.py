@@ -166,6 +166,7 @@ class SharedIndexInformer(RunnableFacade, Generic[T]):
     add_indexers = direct_method(AsyncInformer[T].add_indexers)
     wait_for_rv = direct_method(AsyncInformer[T].wait_for_rv)
     has_reached = direct_method(AsyncInformer[T].has_reached)
+    is_complete_in = direct_method(AsyncInformer[T].is_complete_in)
     wait_until = direct_method(AsyncInformer[T].wait_until)
     add_namespace = direct_method(AsyncInformer[T].add_namespace)
     remove_namespace = direct_method(AsyncInformer[T].remove_namespace)

@@ -20,7 +20,12 @@ from kinform.cache._options import (
     check_positive,
     check_undeclared_reads,
 )
-from kinform.cache._preflight import PreflightResult, preflight
+from kinform.cache._preflight import (
+    PreflightResult,
+    needed_scopes,
+    preflight,
+    with_followed_namespaces,
+)
 from kinform.cache._registry import KindRegistry
 from kinform.client import (
     ClusterReader,
@@ -167,7 +172,7 @@ class Cache(CacheReader, Runnable):
         )
         CacheReader.__init__(self, client, registry, table, lifecycle, sync_timeout=sync_timeout)
         Runnable.__init__(self, lifecycle)
-        self._has_selector = selector is not None
+        self._selector = selector
         for kind in listed_kinds("kinds", kinds):
             self.declare(kind)
 
@@ -392,8 +397,8 @@ class Cache(CacheReader, Runnable):
 
     def _own_namespaces(self) -> frozenset[str]:
         names = self._informers.default_namespaces
-        if self._has_selector or names is None:
-            what = "a NamespaceSelector" if self._has_selector else "all namespaces"
+        if self._selector is not None or names is None:
+            what = "all namespaces" if self._selector is None else "a NamespaceSelector"
             raise ConfigError(
                 f"{self.name} has {what}, so single namespaces cannot be added or removed; "
                 "pass namespace=[...] to the cache"
@@ -418,9 +423,12 @@ class Cache(CacheReader, Runnable):
             ) from None
 
     async def preflight(self) -> PreflightResult:
-        """Ask the server whether all declared kinds may be listed and watched.
+        """Ask the server whether the cache may list and watch what it is to hold.
 
             (await cache.preflight()).raise_for_missing()
+
+        These are the declared kinds, those with options unless they are read live, and, for a
+        ``NamespaceSelector``, namespaces.
 
         Raises:
             NoMatchError: The server does not have a kind.
@@ -428,11 +436,12 @@ class Cache(CacheReader, Runnable):
         """
         client: Any = self._client  # checked next
         expect_client(client, Writer, receiver="Cache.preflight")
-        for kind in self._registry.kinds:
-            if kind.resource is None:
-                kind.resource = await self._names.resource(kind.gvr)
-        scopes = {kind.gvr: self._registry.scope_of(kind) for kind in self._registry.kinds}
-        return await preflight(client, {gvr: each for gvr, each in scopes.items() if each})
+        scopes = await needed_scopes(
+            self._registry.kinds, self._options, self._informers, self._names
+        )
+        if self._selector is not None:
+            scopes = await with_followed_namespaces(scopes, self._selector, self._client)
+        return await preflight(client, scopes)
 
     # -- lifecycle ---------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from kinform.cache._kind_names import KindNames, form_of, listed_kinds
 from kinform.cache._live_read import LiveRead
 from kinform.cache._options import KindTable
 from kinform.cache._own_writes import WriteRecorder
-from kinform.cache._reader import KindReader
+from kinform.cache._reader import KindReader, wait_for_namespace
 from kinform.cache._registry import KindRegistry
 from kinform.client import (
     ClusterClient,
@@ -138,7 +138,13 @@ class CacheReader:
             if isinstance(found, LiveRead):
                 return await found.get(name, namespace)
             reader = found
-        obj: Handle = reader.get(name, namespace=namespace)
+        obj: Handle
+        try:
+            obj = reader.get(name, namespace=namespace)
+        except CacheSyncError:
+            place = reader.namespace_of(name, namespace)
+            await wait_for_namespace(reader, place, self._limit(timeout))
+            obj = reader.get(name, namespace=namespace)
         return obj
 
     @overload
@@ -211,7 +217,11 @@ class CacheReader:
             if isinstance(found, LiveRead):
                 return await found.list(namespace, labels, fields, limit)
             reader = found
-        return reader.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+        try:
+            return reader.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
+        except CacheSyncError:
+            await wait_for_namespace(reader, namespace, self._limit(timeout))
+            return reader.list(namespace=namespace, labels=labels, fields=fields, limit=limit)
 
     @overload
     def peek(self, resource: type[M], *, form: None = None) -> KindReader[M]: ...
@@ -304,29 +314,42 @@ class CacheReader:
         """Wait until these kinds, or all, have reached a version.
 
         A kind without changes reaches it with the next bookmark, after about a minute, so the
-        default timeout is 90 s.
+        default timeout is 90 s. All kinds are those that the cache holds, without those that the
+        server does not have yet.
 
         Raises:
             StaleReadError: A kind did not reach it in time.
+            ResourceNotCachedError: The cache does not hold one of these kinds.
             CacheNotStartedError, AlreadyStoppedError: The cache does not run.
             CacheError: Versions of this server cannot be compared.
         """
         self._require_started()
-        chosen = {await self._names.gvr(each) for each in resources}
+        named = {await self._names.gvr(each) for each in resources}
+        wanted = [kind for kind in self._registry.kinds if kind.is_wanted]
+        missing = named - {kind.gvr for kind in wanted}
+        if missing:
+            names = ", ".join(sorted(map(str, missing)))
+            raise ResourceNotCachedError(
+                f"{self._lifecycle.name} has no informer for {names}; read it first"
+            )
         limit = _BOOKMARKS if timeout is None else timeout
         deadline = asyncio.get_running_loop().time() + limit
-        for kind in self._registry.kinds:
-            if kind.informer is None or (chosen and kind.gvr not in chosen):
-                continue
+        # Without names, kinds are left out that the server may never have.
+        chosen = [k for k in wanted if (k.gvr in named if named else k.resource is not None)]
+        for kind in chosen:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await kind.informer.wait_for_rv(resource_version)
+                    await kind.catch_up(resource_version)
             except TimeoutError:
+                version = kind.informer and kind.informer.last_sync_resource_version
                 raise StaleReadError(
                     f"{kind} has not reached version {resource_version} after {limit:g} s; it is "
-                    f"at {kind.informer.last_sync_resource_version or 'no version'}. Without "
+                    f"at {version or 'no version'}. Without "
                     "changes, it reaches the version with the next bookmark, after about a minute"
-                ) from None
+                ) from kind.problem
+            except AlreadyStoppedError:
+                if kind.is_wanted or named:
+                    raise
 
     # -- private -----------------------------------------------------------------------------
 
@@ -354,13 +377,8 @@ class CacheReader:
         kind.is_wanted = True
         self._require_started()
         self._registry.begin(kind)
-        try:
-            left = max(0.0, limit - (time.monotonic() - began))
-            await self._registry.wait_until_ready(kind, left)
-        except CacheSyncError:
-            if not kind.opened and not self._registry.is_expected(kind):
-                kind.is_wanted = False  # probably misspelt; the next read tries again
-            raise
+        left = max(0.0, limit - (time.monotonic() - began))
+        await self._registry.wait_until_ready(kind, left)
         return self._remember(resource, form, kind)
 
     def _ready_reader(

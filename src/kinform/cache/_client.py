@@ -9,18 +9,21 @@ from kinform.api import ObjectName
 from kinform.cache._field_index import FieldQuery
 from kinform.cache._live_read import LiveRead
 from kinform.cache._own_writes import OwnWrite
-from kinform.cache._reader import KindReader
+from kinform.cache._reader import KindReader, wait_for_namespace
 from kinform.client import (
     ClusterClient,
     ClusterView,
     Discovery,
+    ForwardingWatcher,
     ForwardingWriter,
     Labels,
     ObjectList,
     Reachability,
     Resource,
     ResourceOrModel,
+    WriteHook,
 )
+from kinform.errors import CacheSyncError
 from kinform.objects import Handle, TypedObject, Unstructured
 
 M = TypeVar("M", bound=TypedObject)
@@ -34,7 +37,7 @@ ReadyReader = Callable[[Any, type[Handle] | None], "KindReader[Any] | None"]
 FindReader = Callable[[Any, type[Handle] | None], Coroutine[Any, Any, "KindReader[Any] | LiveRead"]]
 
 
-class CachedClient(ForwardingWriter):
+class CachedClient(ForwardingWriter, ForwardingWatcher):
     """A client whose ``get`` and ``list`` read from a cache; everything else goes to the server.
 
         client = cache.client()
@@ -66,7 +69,8 @@ class CachedClient(ForwardingWriter):
         own_writes: OwnWritesMode,
         timeout: float,
     ) -> None:
-        super().__init__(live)
+        ForwardingWriter.__init__(self, live)
+        ForwardingWatcher.__init__(self, live)
         self.live = live
         self._ready_reader = ready_reader
         self._find_reader = find_reader
@@ -111,7 +115,12 @@ class CachedClient(ForwardingWriter):
         if reader.own_writes and self._mode == "wait":
             key = reader.key_of(name, namespace)
             await reader.own_writes.wait(key=key, timeout=self._timeout)
-        return self._get(reader, name, namespace)
+        try:
+            return self._get(reader, name, namespace)
+        except CacheSyncError:
+            place = reader.namespace_of(name, namespace)
+            await wait_for_namespace(reader, place, self._timeout)
+            return self._get(reader, name, namespace)
 
     def get_if_ready(
         self,
@@ -129,7 +138,10 @@ class CachedClient(ForwardingWriter):
             key = reader.key_of(name, namespace)
             if not reader.own_writes.have_arrived(key=key):
                 return None
-        return self._get(reader, name, namespace)
+        try:
+            return self._get(reader, name, namespace)
+        except CacheSyncError:
+            return None
 
     def _get(
         self, reader: KindReader[Any], name: str | ObjectName, namespace: str | None
@@ -193,7 +205,11 @@ class CachedClient(ForwardingWriter):
             return await reader.list(namespace, labels, fields, limit)
         if reader.own_writes and self._mode == "wait":
             await reader.own_writes.wait(namespace=namespace, timeout=self._timeout)
-        return self._list(reader, namespace, labels, fields, limit)
+        try:
+            return self._list(reader, namespace, labels, fields, limit)
+        except CacheSyncError:
+            await wait_for_namespace(reader, namespace, self._timeout)
+            return self._list(reader, namespace, labels, fields, limit)
 
     def list_if_ready(
         self,
@@ -213,7 +229,10 @@ class CachedClient(ForwardingWriter):
             and not reader.own_writes.have_arrived(namespace=namespace)
         ):
             return None
-        return self._list(reader, namespace, labels, fields, limit)
+        try:
+            return self._list(reader, namespace, labels, fields, limit)
+        except CacheSyncError:
+            return None
 
     def _list(
         self,
@@ -250,6 +269,14 @@ class CachedClient(ForwardingWriter):
     def view(self, form: type[H]) -> ClusterView[H]:
         """Return the verbs of the live client with all objects as ``form``."""
         return self.live.view(form)
+
+    def add_write_hook(self, hook: WriteHook) -> None:
+        """Call a hook before and after every write of the live client."""
+        self.live.add_write_hook(hook)
+
+    def remove_write_hook(self, hook: WriteHook) -> None:
+        """Stop calling a hook. Idempotent."""
+        self.live.remove_write_hook(hook)
 
     def __repr__(self) -> str:
         return f"<CachedClient of {self.live!r}>"

@@ -46,6 +46,7 @@ class CachedKind:
         is_declared: Whether the program declared it, so that reads are expected.
         is_wanted: Whether its informer is to run while the cache runs.
         is_opening: Whether the server is being asked for the resource.
+        waiting_reads: The number of reads that wait for it.
         resource: The resource as the server describes it, if known.
         opened: Set when its informer has been started.
         caught_up: Set when its objects are those of the current run of the informer.
@@ -69,6 +70,7 @@ class CachedKind:
         self.is_declared = False
         self.is_wanted = False
         self.is_opening = False
+        self.waiting_reads = 0
         self.resource: ApiResource | None = None
         self.opened = self._new_latch()
         self.caught_up = Latch(f"{self} has caught up")
@@ -143,6 +145,17 @@ class CachedKind:
         else:
             self.caught_up.set()
         self.opened.set()
+
+    async def catch_up(self, version: str) -> None:
+        """Wait until the store has reached a version.
+
+        Raises:
+            AlreadyStoppedError: The informer was released, or the cache has stopped.
+            CacheError: Versions of this server cannot be compared.
+        """
+        await self.opened
+        assert self.informer is not None
+        await self.informer.wait_for_rv(version)
 
     def close(self) -> ResourceInformer[Any] | None:
         """Forget the lease and return it; the informer may be opened again."""

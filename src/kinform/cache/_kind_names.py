@@ -71,17 +71,8 @@ class KindNames:
         Raises:
             InvalidNameError: This is not a kind, or a GVK that has not been resolved yet.
         """
-        if isinstance(kind, ApiResource):
-            return kind.gvr
-        if isinstance(kind, GVK):
-            known = self._known(kind)
-            if known is None:
-                raise InvalidNameError(
-                    f"the resource of {kind} is not known yet; pass its GVR, or read it with "
-                    "get() or list() first"
-                )
-            return known.gvr
-        return gvr_of(kind)
+        known = self._known(kind) if isinstance(kind, GVK) else None
+        return gvr_without_request(kind) if known is None else known.gvr
 
     async def resource(self, gvr: GVR) -> ApiResource:
         """Return the description of a resource.
@@ -96,6 +87,23 @@ class KindNames:
     def _known(self, kind: GVK) -> ApiResource | None:
         model = model_for(kind)
         return self._resources.get(kind) if model is None else model.resource
+
+
+def gvr_without_request(kind: ResourceOrModel) -> GVR:
+    """Return the GVR of a kind whose resource is known without the server.
+
+    Raises:
+        InvalidNameError: This is not a kind, or a GVK without a model.
+    """
+    if not isinstance(kind, GVK):
+        return gvr_of(kind)
+    model = model_for(kind)
+    if model is None or model.resource is None:
+        raise InvalidNameError(
+            f"the resource of {kind} is not known yet; pass its GVR, or read it with get() or "
+            "list() first"
+        )
+    return model.resource.gvr
 
 
 def listed_kinds(option: str, kinds: Iterable[ResourceOrModel]) -> Sequence[ResourceOrModel]:

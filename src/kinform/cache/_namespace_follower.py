@@ -11,7 +11,7 @@ from kinform.client import Labels, as_label_selector
 from kinform.informers import DeletedObject, InformerFactory, SharedIndexInformer
 from kinform.objects import Handle, PartialObjectMetadata
 
-_NAMESPACES = GVR("", "v1", "namespaces")
+NAMESPACES = GVR("", "v1", "namespaces")
 
 
 class NamespaceSelector:
@@ -54,7 +54,7 @@ class NamespaceFollower:
     async def run(self, informers: InformerFactory[Any]) -> None:
         """Follow the namespaces until this is cancelled."""
         lease = informers.for_resource(
-            _NAMESPACES,
+            NAMESPACES,
             form=PartialObjectMetadata,
             namespace="",
             labels=self._selector.labels,

@@ -9,7 +9,8 @@ from msgspec import UNSET, UnsetType
 
 from kinform._checks import expect
 from kinform.api import GVR
-from kinform.client import ResourceLike, gvr_of
+from kinform.cache._kind_names import gvr_without_request
+from kinform.client import ResourceLike, ResourceOrModel
 from kinform.errors import ConfigError
 from kinform.informers import KindOptions
 from kinform.objects import Handle
@@ -56,7 +57,7 @@ class KindTable:
 
     def __init__(
         self,
-        by_kind: Mapping[ResourceLike, KindOptions[Any]] | None,
+        by_kind: Mapping[ResourceOrModel, KindOptions[Any]] | None,
         *,
         undeclared_reads: UndeclaredReads,
         idle_timeout: float | None,
@@ -72,7 +73,7 @@ class KindTable:
         )
         self._by_kind: dict[GVR, KindOptions[Any]] = {}
         for kind, options in (by_kind or {}).items():
-            gvr = gvr_of(kind)
+            gvr = gvr_without_request(kind)
             expect(options, KindOptions, receiver=f"by_kind[{gvr}]", expected="kinform.KindOptions")
             if gvr in self._by_kind:
                 raise ConfigError(f"by_kind has two entries for {gvr}; merge them")
@@ -80,6 +81,11 @@ class KindTable:
 
     def __contains__(self, resource: GVR) -> bool:
         return resource in self._by_kind
+
+    @property
+    def cached_resources(self) -> list[GVR]:
+        """The resources with options that a read caches."""
+        return [gvr for gvr in self._by_kind if self.undeclared_reads(gvr) == "create"]
 
     def of_informers(self) -> dict[ResourceLike, KindOptions[Any]]:
         """Return the options that concern informers."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 import msgspec
 
 from kinform.api import GVR
-from kinform.client import Writer
-from kinform.errors import CacheError
-from kinform.informers import Scope
+from kinform.cache._informers import CacheInformers
+from kinform.cache._kind import CachedKind
+from kinform.cache._kind_names import KindNames
+from kinform.cache._namespace_follower import NAMESPACES, NamespaceSelector
+from kinform.cache._options import KindTable
+from kinform.client import ClusterReader, Writer
+from kinform.errors import CacheError, ForbiddenError
+from kinform.informers import ALL_NAMESPACES, Scope, Selectors
+from kinform.objects import PartialObjectMetadata
 
 # What an informer needs of its resource.
 _VERBS = ("list", "watch")
@@ -65,6 +71,47 @@ class PreflightResult:
         """
         if self.missing:
             raise CacheError(f"{self}; grant these verbs in a Role or ClusterRole")
+
+
+async def needed_scopes(
+    kinds: Iterable[CachedKind], options: KindTable, informers: CacheInformers, names: KindNames
+) -> dict[GVR, Scope]:
+    """Return what the kinds of a cache, and those with options, are to list and watch.
+
+    Raises:
+        NoMatchError: The server does not have a kind.
+    """
+    scopes: dict[GVR, Scope] = {}
+    for kind in kinds:
+        if kind.resource is None:
+            kind.resource = await names.resource(kind.gvr)
+        if kind.informer is not None:
+            scopes[kind.gvr] = kind.informer.scope
+        else:
+            key = informers.key(kind.resource, only_metadata=kind.only_metadata)
+            scopes[kind.gvr] = key.scope
+    for gvr in options.cached_resources:
+        if gvr not in scopes:
+            resource = await names.resource(gvr)
+            scopes[gvr] = informers.key(resource, only_metadata=False).scope
+    return scopes
+
+
+async def with_followed_namespaces(
+    scopes: Mapping[GVR, Scope], selector: NamespaceSelector, client: ClusterReader
+) -> dict[GVR, Scope]:
+    """Add the access that a selector of namespaces needs.
+
+    Kinds without namespaces of their own are needed in those that match now.
+    """
+    try:
+        listed = await client.view(PartialObjectMetadata).list(NAMESPACES, labels=selector.labels)
+        names = [each.name for each in listed]
+    except ForbiddenError:
+        names = []  # the result says so
+    matching = Scope.of(dict.fromkeys(names, Selectors()))
+    needed = {gvr: scope if scope.parts else matching for gvr, scope in scopes.items()}
+    return {**needed, NAMESPACES: Scope.of({ALL_NAMESPACES: Selectors()})}
 
 
 async def preflight(client: Writer, scopes: Mapping[GVR, Scope]) -> PreflightResult:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
 from kinform.api import ApiResource, LabelSelector, ObjectName, split_namespace_key
 from kinform.cache._field_index import FieldQuery, field_conditions, index_name
 from kinform.cache._own_writes import OwnWrite, OwnWrites
 from kinform.client import Labels, ObjectList, as_label_selector
 from kinform.errors import (
+    AlreadyStoppedError,
     CacheSyncError,
     ConfigError,
     InvalidNameError,
@@ -71,7 +74,7 @@ class KindReader(Generic[T]):
         Raises:
             NotFoundError: The object is not in the cache.
             OutOfScopeError: The cache does not cover the namespace.
-            CacheSyncError: The cache has not synced yet.
+            CacheSyncError: The kind, or the namespace, is not complete yet.
             InvalidNameError: The name is invalid, or a namespace is given twice.
             NoMatchError: A namespace is given for a cluster-scoped resource.
         """
@@ -114,7 +117,7 @@ class KindReader(Generic[T]):
             UnknownIndexError: A field has no index; the message says how to add it.
             SelectorError: A selector is invalid.
             OutOfScopeError: The cache does not cover the namespace.
-            CacheSyncError: The cache has not synced yet.
+            CacheSyncError: The kind, or the namespace, is not complete yet.
             NoMatchError: A namespace is given for a cluster-scoped resource.
             ConfigError: The limit is invalid.
         """
@@ -127,6 +130,7 @@ class KindReader(Generic[T]):
                 raise ConfigError(f"namespace must be a string, not {namespace!r}")
             self._require_namespaces(namespace)
             self._require_covered(namespace)
+            self._require_complete(namespace)
         self.last_used = time.monotonic()
         # Read before the objects, which are at least as new. With several sources, the version
         # of the store is that of one of them.
@@ -147,6 +151,10 @@ class KindReader(Generic[T]):
             records,
             resource_version=version if self._has_one_source else oldest,
         )
+
+    def namespace_of(self, name: str | ObjectName, namespace: str | None = None) -> str:
+        """Return the namespace of an object."""
+        return split_namespace_key(self.key_of(name, namespace)).namespace
 
     def key_of(self, name: str | ObjectName, namespace: str | None = None) -> str:
         """Return the key of an object.
@@ -212,6 +220,7 @@ class KindReader(Generic[T]):
             if field == "metadata.namespace" and not negated:
                 for namespace in values:
                     self._require_covered(namespace)
+                    self._require_complete(namespace)
             name = index_name(field)
             if name not in self._table.indices and not self._add_built_in_index(field):
                 raise UnknownIndexError(
@@ -242,11 +251,19 @@ class KindReader(Generic[T]):
                 f"says nothing about it; it covers {scope.coverage}"
             )
 
+    def _require_complete(self, namespace: str) -> None:
+        if not self.informer.is_complete_in(namespace):
+            raise CacheSyncError(
+                f"{self.resource.gvr} is not complete in namespace {namespace!r} yet: "
+                f"{self.informer.sync_status()}"
+            )
+
     def _missing(self, key: str) -> Exception:
         """Return why an object is not in the cache."""
         self._require_synced()
         if namespace := split_namespace_key(key).namespace:
             self._require_covered(namespace)
+            self._require_complete(namespace)
         return NotFoundError(
             f'{self.resource.gvr.resource} "{key}" not found in the cache',
             code=404,
@@ -257,6 +274,22 @@ class KindReader(Generic[T]):
                 "kind": self.resource.gvr.resource,
             },
         )
+
+
+async def wait_for_namespace(
+    reader: KindReader[Any], namespace: str | None, timeout: float
+) -> None:
+    """Wait until a namespace that was added is complete. The next read says why if it is not."""
+    informer = reader.informer
+    if not namespace:
+        return
+
+    def is_done() -> bool:
+        return informer.is_complete_in(namespace) or not informer.scope.covers(namespace)
+
+    with suppress(TimeoutError, AlreadyStoppedError):
+        async with asyncio.timeout(timeout):
+            await informer.wait_until(is_done, f"listed namespace {namespace!r}")
 
 
 def _checked(name: str) -> str:

@@ -19,7 +19,13 @@ from kinform.cache._options import KindTable
 from kinform.cache._own_writes import OwnWrites
 from kinform.client import ClusterReader
 from kinform.errors import AlreadyStoppedError, CacheSyncError, ForbiddenError, KinformError
-from kinform.informers import Health, KindOptions, Scope, WatchFailure, health_of
+from kinform.informers import (
+    ALL_NAMESPACES,
+    Health,
+    KindOptions,
+    WatchFailure,
+    health_of,
+)
 from kinform.informers.sources import metrics_name
 from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.models import model_for
@@ -82,8 +88,9 @@ class KindRegistry:
             if form is not PartialObjectMetadata:
                 return whole
             metadata = self._kinds.get((gvr, True))
-            # What was opened first stays in use, because it has handlers and readers.
-            return metadata if whole is None or (metadata and metadata.lease) else whole
+            # What was declared or opened first stays in use: it has indexes, handlers and readers.
+            is_used = metadata is not None and (metadata.lease or metadata.is_declared)
+            return metadata if whole is None or is_used else whole
 
     def ensure(self, gvr: GVR, form: type[Handle]) -> CachedKind:
         """Return the kind that serves a form, and create it if there is none."""
@@ -253,10 +260,16 @@ class KindRegistry:
         if kind.is_ready:
             return
         started = time.monotonic()
+        with self._lock:
+            kind.waiting_reads += 1
         try:
             await self._wait_until_ready(kind, timeout, started)
         finally:
             kind.metrics.cache_waited(str(kind), time.monotonic() - started)
+            with self._lock:
+                kind.waiting_reads -= 1
+                if not (kind.waiting_reads or kind.opened or self.is_expected(kind)):
+                    kind.is_wanted = False  # probably misspelt; the next read tries again
 
     async def _wait_until_ready(self, kind: CachedKind, timeout: float, started: float) -> None:
         await self.wait_until_open(kind, timeout)
@@ -270,22 +283,16 @@ class KindRegistry:
                 async with asyncio.timeout(left):
                     await kind.caught_up
         if not kind.is_ready:
-            why = str(result)
-            if result:
-                why = "it has not caught up" if kind.lease else "its informer was removed"
+            if self._group is None:
+                raise AlreadyStoppedError(f"{self.name} has stopped")
+            why = "it has not caught up" if result else str(result)
+            if kind.lease is None:
+                why = "its informer was removed"
             raise CacheSyncError(
                 f"{kind} is not complete after {time.monotonic() - started:.1f} s: {why}"
             )
 
     # -- the scope ---------------------------------------------------------------------------
-
-    def scope_of(self, kind: CachedKind) -> Scope | None:
-        """Return the scope that a kind has, or will have; ``None`` if it is not known yet."""
-        if kind.informer is not None:
-            return kind.informer.scope
-        if kind.resource is None:
-            return None
-        return self._informers.key(kind.resource, only_metadata=kind.only_metadata).scope
 
     def apply_scopes(self) -> list[Latch]:
         """Bring all informers to the scope of the current options.
@@ -310,14 +317,12 @@ class KindRegistry:
         if not isinstance(failure.error, ForbiddenError):
             return
         for kind in self.kinds:
-            informer, names = kind.informer, self._options.fallback_namespaces(kind.gvr)
-            if (
-                names
-                and informer is not None
-                and informer.name == failure.name
-                and informer.scope.is_all_namespaces
-                and not informer.has_synced
-            ):
+            informer = kind.informer
+            if informer is None or informer.name != failure.name or informer.has_synced:
+                continue
+            scope = informer.scope
+            names = set(self._options.fallback_namespaces(kind.gvr)) - set(scope.excluded)
+            if names and list(scope.selectors) == [ALL_NAMESPACES]:
                 logger.warning(
                     "%s: %s may not be read in all namespaces, so only %s are cached: %s",
                     self.name,
@@ -325,7 +330,7 @@ class KindRegistry:
                     ", ".join(sorted(names)),
                     failure.error,
                 )
-                self._informers.set_kind_options(kind.gvr, KindOptions(namespace=names))
+                self._informers.set_kind_options(kind.gvr, KindOptions(namespace=sorted(names)))
                 self.apply_scopes()
 
     def _follow_namespaces(self, names: frozenset[str]) -> None:

@@ -14,6 +14,7 @@ from kinform.client._client import Client
 from kinform.client._continue_guard import ContinueGuard
 from kinform.client._discovery import Discovery
 from kinform.client._forms import checked_form, form_of
+from kinform.client._forwarding_watcher import ForwardingWatcher
 from kinform.client._forwarding_writer import ForwardingWriter
 from kinform.client._frames import EventType, Frame, FrameDecoder
 from kinform.client._keywords import (
@@ -69,6 +70,7 @@ __all__ = [
     "Discovery",
     "EventType",
     "Fields",
+    "ForwardingWatcher",
     "ForwardingWriter",
     "Frame",
     "FrameDecoder",

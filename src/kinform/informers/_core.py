@@ -189,6 +189,9 @@ class InformerCore:
     def has_reached(self, resource_version: str, namespace: str | None) -> bool:
         return self._versions.condition(resource_version, namespace)()
 
+    def is_complete_in(self, namespace: str) -> bool:
+        return bool(self.has_synced) and self.scope.is_complete_in(namespace)
+
     def wait_until(self, condition: Callable[[], bool], what: str) -> Latch:
         with self.lock:
             return self._waiters.latch(condition, what)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from kinform.api import FieldSelector
 from kinform.client import Fields, Labels
 from kinform.errors import ConfigError
 from kinform.informers._kind_options import KindOptions
@@ -51,10 +52,10 @@ def coverage_of(
         name: (own, general[0], default_namespaces.get(name, NamespaceOptions()), general[1])
         for name, own in namespaces.items()
     }
-    scope = Scope.of(
-        {name: _selectors(*each) for name, each in levels.items()},
-        excluded=excluded,
-    )
+    selectors = {name: _selectors(*each) for name, each in levels.items()}
+    if is_namespaced and not excluded and list(selectors) == [ALL_NAMESPACES]:
+        selectors = _in_required_namespaces(selectors[ALL_NAMESPACES])
+    scope = Scope.of(selectors, excluded=excluded)
     transforms = {name: _transform(*each) for name, each in levels.items()}
     other = transforms.pop(ALL_NAMESPACES, _transform(*general))
     if all(each == other for each in transforms.values()):
@@ -85,6 +86,21 @@ def _selectors(*levels: NamespaceOptions[Any]) -> tuple[Selectors, ...]:
             "" if isinstance(fields, UnsetType) else fields,
         ),
     )
+
+
+def _in_required_namespaces(given: tuple[Selectors, ...]) -> dict[str, tuple[Selectors, ...]]:
+    """Return selectors by the namespace that their fields require, or for all namespaces.
+
+    A program that may read only this namespace may request it there.
+    """
+    found: dict[str, tuple[Selectors, ...]] = {}
+    for each in given:
+        required = ALL_NAMESPACES
+        for condition in FieldSelector.parse(each.fields).requirements:
+            if condition.field == "metadata.namespace" and not condition.negated:
+                required = condition.value
+        found[required] = (*found.get(required, ()), each)
+    return {ALL_NAMESPACES: given} if ALL_NAMESPACES in found else found
 
 
 def _transform(*levels: NamespaceOptions[Any]) -> Callable[[Any], Any] | None:

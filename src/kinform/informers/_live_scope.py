@@ -74,6 +74,19 @@ class LiveScope:
         """All sources to run, including those that will replace another one."""
         return tuple(each for each in self.sources if not each.is_retired) + self._successors
 
+    def is_complete_in(self, namespace: str) -> bool:
+        """Whether the store has the objects of a covered namespace, by its old or new selectors."""
+        sources, requested = self.sources, self._requested
+        if len(sources) == len(requested.parts) == 1 and sources[0].name == requested.parts[0][0]:
+            return sources[0].synced
+        name = namespace if namespace in requested.selectors else ALL_NAMESPACES
+        wanted = [each for each in requested.requests if each[0] == name]
+        found = [self._find(*each) for each in wanted]
+        if all(each is not None and each.synced for each in found):
+            return True
+        # Until the new sources are complete, the old ones stay.
+        return any(each.synced and each.covers(namespace) for each in sources if each not in found)
+
     def reset(self) -> None:
         """Start again with sources that have delivered nothing. Only while none is running."""
         self._successors = ()

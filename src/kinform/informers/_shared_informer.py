@@ -296,6 +296,13 @@ class SharedIndexInformer(Runnable, Generic[T]):
         """Whether the store includes this version. Raises CacheError as ``wait_for_rv`` does."""
         return self._core.has_reached(resource_version, namespace)
 
+    def is_complete_in(self, namespace: str) -> bool:
+        """Whether the store has all objects of a covered namespace that the selectors admit.
+
+        A namespace that was added a moment ago is not complete until its first list is.
+        """
+        return self._core.is_complete_in(namespace)
+
     def wait_until(self, condition: Callable[[], bool], what: str) -> Latch:
         """Return a latch that is set when a condition on the store holds.
 

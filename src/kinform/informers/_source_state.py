@@ -73,6 +73,13 @@ class SourceState:
         """The version that the next list must not be older than."""
         return self.resource_version or self._at_least
 
+    def covers(self, namespace: str) -> bool:
+        """Whether it lists and watches the objects of a namespace."""
+        excluded = f"metadata.namespace!={namespace}"
+        return self.name == namespace or (
+            self.name == ALL_NAMESPACES and excluded not in self.source.fields.split(",")
+        )
+
     def selects(self, record: Record) -> bool:
         """Whether an object that the predecessor selected is known to be selected here, too."""
         return self._has_same_fields and self._labels.matches(record.head.labels)

@@ -8,14 +8,13 @@ from typing import (
     Any,
     Generic,
     TypeVar,
-    cast,
     get_args,
     get_origin,
     overload,
 )
 
 from kinform.errors import EncodeError
-from kinform.objects._frozen_fields import freezer
+from kinform.objects._frozen_fields import freezer, frozen
 from kinform.objects._model import Model
 from kinform.objects._model_trees import Field, Origins
 from kinform.objects._part_groups import PartGroup
@@ -58,10 +57,11 @@ class Part(Generic[V]):
     def __get__(self, obj: TypedObject | None, owner: type) -> Part[V] | V:
         if obj is None:
             return self
-        try:
-            return cast(V, obj._parts[self.name])
-        except (AttributeError, KeyError):
-            return cast(V, obj._touch(self))
+        # No exceptions on first access: they take longer than decoding ("get, two fields read" in
+        # benchmarks/bench_cache.py).
+        parts, name = getattr(obj, "_parts", None), self.name
+        found: V = parts[name] if parts and name in parts else obj._touch(self)
+        return found
 
     def __set__(self, obj: TypedObject, value: V) -> None:
         obj._require_editable()
@@ -93,6 +93,12 @@ class Part(Generic[V]):
         if not isinstance(zero, type):
             return zero
         return read_only_class(zero)() if read_only and issubclass(zero, Model) else zero()
+
+    def kept(self, value: Any) -> Any:
+        """Return a decoded value as a read-only object keeps it."""
+        if value is None:
+            value = self.absent(read_only=True)
+        return value if self.freeze is None else frozen(value, self.freeze)
 
     def put(
         self, tree: dict[str, Any], value: Any, origins: Origins, *, is_new: bool = False

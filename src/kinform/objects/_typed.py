@@ -10,7 +10,6 @@ import msgspec
 from kinform.api import GVK, GVR, ApiResource
 from kinform.errors import DecodeError, EncodeError, ReadOnlyError
 from kinform.objects._codec import JSON, NESTED_JSON, PARTIAL_JSON, Codec
-from kinform.objects._frozen_fields import frozen
 from kinform.objects._handle import Handle
 from kinform.objects._head import Head
 from kinform.objects._model_trees import Origins, note_origins, plain, without_nulls
@@ -216,20 +215,22 @@ class TypedObject(Handle, Nestable):
 
     def _touch(self, part: Part[Any]) -> Any:
         """Decode a part, and the parts that are decoded with it."""
-        parts = self._decoded()
         record = self._record
         if record is None:
-            return self._touch_editable(part, parts)
+            return self._touch_editable(part, self._decoded())
         group = self._groups[part.name]
         try:
             found = record.codec.decode_parts(record.payload, group, read_only=True)
         except DecodeError as error:
             group = part.alone
             found = self._decode_alone(part, record.codec, record.payload, error)
+        parts = self._decoded()
+        if group is part.alone:
+            value = parts[part.name] = part.kept(found[0])
+            return value
         for each, value in zip(group.parts, found, strict=True):
             if each.name not in parts:
-                kept = each.absent(read_only=True) if value is None else value
-                parts[each.name] = kept if each.freeze is None else frozen(kept, each.freeze)
+                parts[each.name] = each.kept(value)
         return parts[part.name]
 
     def _touch_editable(self, part: Part[Any], parts: dict[str, Any]) -> Any:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kinform.api import GVR
+from kinform.api import GVK, GVR
 from kinform.cache import CachedKindOptions
 from kinform.cache._options import KindTable
-from kinform.errors import ConfigError
+from kinform.errors import ConfigError, InvalidNameError
 from kinform.informers import KindOptions
 from kinform.models.core.v1 import ConfigMap, Pod
 
@@ -44,6 +44,18 @@ def test_options_of_a_kind_go_before_those_of_the_cache() -> None:
     assert MAPS in options
     assert PODS in options
     assert SECRETS not in options
+
+
+def test_kinds_are_named_by_class_text_resource_and_gvk() -> None:
+    """19: all of them name the same entry."""
+    names = (Pod, "v1/pods", PODS, GVK("", "v1", "Pod"))
+    for name in names:
+        assert PODS in table({name: KindOptions[Any]()})
+    for name in names[1:]:
+        with pytest.raises(ConfigError, match="two entries for v1/pods"):
+            table({Pod: KindOptions[Any](), name: KindOptions[Any]()})
+    with pytest.raises(InvalidNameError, match="pass its GVR"):
+        table({GVK("example.com", "v1", "Gadget"): KindOptions[Any]()})
 
 
 def test_informers_receive_only_their_options() -> None:

@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
+from kinform import Cache, Client, KindOptions
 from kinform.api import GVR
-from kinform.cache._preflight import MissingAccess, PreflightResult, preflight
+from kinform.cache import CachedKindOptions, NamespaceSelector
+from kinform.cache._namespace_follower import NAMESPACES
+from kinform.cache._preflight import (
+    MissingAccess,
+    PreflightResult,
+    needed_scopes,
+    preflight,
+    with_followed_namespaces,
+)
 from kinform.errors import CacheError
 from kinform.informers import Scope, Selectors
+from kinform.models.core.v1 import ConfigMap, Node, Pod, Secret
 from kinform.objects import Unstructured
+from kinform.testing import ApiServer, faults
 from tests.support.objects import record_of
 
 PODS = GVR("", "v1", "pods")
@@ -62,3 +73,59 @@ def test_nothing_is_missing() -> None:
     assert result
     assert "nothing is missing" in repr(result)
     result.raise_for_missing()
+
+
+async def test_kinds_with_options_are_needed_unless_they_are_read_live(
+    kinform_api: ApiServer,
+) -> None:
+    """19: a read caches them, as if they were declared."""
+    async with Client(kinform_api.config) as client:
+        cache = Cache(
+            client,
+            kinds=[Node],
+            namespace="b",
+            by_kind={
+                Pod: KindOptions(namespace="a"),
+                ConfigMap: KindOptions(),
+                Secret: CachedKindOptions(undeclared_reads="live"),
+            },
+        )
+        needed = await needed_scopes(
+            cache._registry.kinds, cache._options, cache._informers, cache._names
+        )
+        assert {gvr.resource: scope.coverage for gvr, scope in needed.items()} == {
+            "nodes": "all namespaces",
+            "pods": "a",
+            "configmaps": "b",
+        }
+        assert list(cache.informers) == []
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_followed_namespaces_are_needed(kinform_api: ApiServer, is_allowed: bool) -> None:
+    """19: they can be named only if namespaces may be listed."""
+    for name, team in (("one", "web"), ("two", "db"), ("three", "web")):
+        metadata = {"name": name, "labels": {"team": team}}
+        kinform_api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    if not is_allowed:
+        kinform_api.faults.inject(faults.forbidden(), resource="namespaces", times=None)
+    inherited, own = Scope.of({}), Scope.of({"two": Selectors()})
+    async with Client(kinform_api.config) as client:
+        needed = await with_followed_namespaces(
+            {PODS: inherited, DEPLOYMENTS: own}, NamespaceSelector("team=web"), client
+        )
+    assert needed[NAMESPACES].is_all_namespaces
+    assert needed[DEPLOYMENTS] == own
+    assert needed[PODS].namespaces == (("one", "three") if is_allowed else ())
+
+
+async def test_cache_with_a_namespace_selector_asks_before_its_start(
+    kinform_api: ApiServer,
+) -> None:
+    """19: list and watch of namespaces, and of the kind in the matching one."""
+    metadata = {"name": "one", "labels": {"team": "web"}}
+    kinform_api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    async with Client(kinform_api.config) as client:
+        cache = Cache(client, kinds=[ConfigMap], namespace=NamespaceSelector("team=web"))
+        assert await cache.preflight()
+    assert kinform_api.requests.count(resource="selfsubjectaccessreviews.authorization.k8s.io") == 4

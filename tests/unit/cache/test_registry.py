@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kinform import Cache
-from kinform.cache import NamespaceSelector
+from kinform import ALL_NAMESPACES, Cache, NamespaceOptions
+from kinform.cache import CachedKindOptions, NamespaceSelector, _registry
 from kinform.client import Client
-from kinform.errors import CacheSyncError
+from kinform.errors import CacheSyncError, OutOfScopeError
 from kinform.models.core.v1 import ConfigMap
+from kinform.objects import Handle, PartialObjectMetadata
 from kinform.testing import ApiServer, faults
 from tests.support.config_maps import MAPS, config_map
 from tests.support.informer_sources import QUICK
@@ -177,4 +178,80 @@ async def test_new_namespace_that_cannot_be_read_ends_with_an_error(
             pytest.raises(CacheSyncError, match=r"not yet after 0\.5 s: .*other"),
         ):
             await cache.add_namespace("other")
-        await wait_until(lambda: len(cache.peek(ConfigMap).list(namespace="other")) == 1)
+        assert len(await cache.list(ConfigMap, namespace="other", timeout=20)) == 1
+
+
+@pytest.mark.parametrize("excluded", [[], ["kube-system"]], ids=["all", "all but one"])
+@pytest.mark.parametrize("form", [ConfigMap, PartialObjectMetadata])
+async def test_kind_that_is_forbidden_as_a_whole_falls_back_to_namespaces(
+    api: ApiServer,
+    client: Client,
+    caplog: pytest.LogCaptureFixture,
+    form: type[Handle],
+    excluded: list[str],
+) -> None:
+    """19: in each form, also after a removal, with a warning."""
+    api.create(config_map("a"))
+    api.faults.inject(faults.forbidden(), resource="configmaps", namespace="", times=None)
+    options = CachedKindOptions[ConfigMap](
+        fallback_namespaces=["default", "kube-system"], except_namespaces=excluded
+    )
+    async with Cache(client, by_kind={ConfigMap: options}, options=QUICK) as cache:
+        for _ in range(2):
+            found = await cache.list(ConfigMap, form=form)
+            assert [each.key for each in found] == ["default/a"]
+            with pytest.raises(OutOfScopeError, match="it covers default"):
+                await cache.get(ConfigMap, "other/a", form=form)
+            await cache.remove_informer(ConfigMap, form=form)
+    (warning,) = [each for each in caplog.messages if "in all namespaces, so only" in each]
+    assert "forbidden" in warning
+    assert ("kube-system" in warning) == (not excluded)
+
+
+async def test_refusal_in_a_listed_namespace_does_not_fall_back(
+    api: ApiServer, client: Client
+) -> None:
+    """19: the fallback replaces requests for all namespaces, nothing else."""
+    api.create(config_map("a"))
+    api.faults.inject(faults.forbidden(), resource="configmaps", namespace="other", times=None)
+    options = CachedKindOptions[ConfigMap](
+        namespace={ALL_NAMESPACES: NamespaceOptions(), "other": NamespaceOptions()},
+        fallback_namespaces=["third"],
+    )
+    async with Cache(client, by_kind={ConfigMap: options}, options=QUICK) as cache:
+        with pytest.raises(CacheSyncError, match="forbidden"):
+            await cache.list(ConfigMap, timeout=0.3)
+        assert cache.informers["v1/configmaps"].scope.coverage == "all namespaces"
+
+
+async def test_memory_is_checked_regularly(
+    api: ApiServer,
+    client: Client,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """19: nobody has to ask for the warning."""
+    monkeypatch.setattr(_registry, "_HOUSEKEEPING", 0.01)
+    api.create(config_map("a", data={"x": "y" * 1000}))
+    options = CachedKindOptions[ConfigMap](soft_memory_limit=500)
+    async with Cache(client, by_kind={ConfigMap: options}) as cache:
+        await cache.list(ConfigMap)
+        await wait_until(lambda: any("more than the limit of 500" in m for m in caplog.messages))
+
+
+async def test_metadata_that_was_declared_first_keeps_its_indexes(
+    api: ApiServer, client: Client
+) -> None:
+    """19: although the whole objects are cached as well; also after a removal."""
+    api.create(config_map("a", color="red"))
+    cache = Cache(client)
+    cache.index_field(ConfigMap, "metadata.labels.color", form=PartialObjectMetadata)
+    cache.index_field(ConfigMap, "metadata.labels.size")
+    async with cache:
+        for _ in range(2):
+            found = await cache.list(
+                ConfigMap, fields={"metadata.labels.color": "red"}, form=PartialObjectMetadata
+            )
+            assert [each.name for each in found] == ["a"]
+            await cache.remove_informer(ConfigMap, form=PartialObjectMetadata)
+        assert [each.name for each in await cache.list(ConfigMap)] == ["a"]

@@ -343,3 +343,32 @@ def test_transforms_by_namespace_can_be_called(client: Client) -> None:
         obj = Unstructured(config_map("x", namespace))
         found.transform(obj)
         assert obj.get("data") == data
+
+
+@pytest.mark.parametrize(
+    ("options", "namespaces"),
+    [
+        ({"fields": "metadata.namespace=a,metadata.name!=x"}, ("a",)),
+        ({"fields": {"metadata.namespace": "a"}}, ("a",)),
+        ({"any_of": [Selectors(fields=f"metadata.namespace={each}") for each in "ab"]}, ("a", "b")),
+        # For these, all namespaces are needed.
+        ({"any_of": [Selectors(fields="metadata.namespace=a"), WEB]}, ()),
+        ({"fields": "metadata.namespace!=a"}, ()),
+        ({"fields": "metadata.namespace=a", "except_namespaces": ["b"]}, ()),
+        # Namespaces that are given win.
+        ({"fields": "metadata.namespace=a", "namespace": "b"}, ("b",)),
+    ],
+)
+def test_field_selector_of_a_namespace_is_requested_there(
+    options: dict[str, Any], namespaces: tuple[str, ...]
+) -> None:
+    """19: so access to that namespace is enough. The selectors are sent nevertheless."""
+    kind: KindOptions[Any] = KindOptions(**options)
+    scope = coverage_of(kind, KindOptions()).scope
+    assert scope.namespaces == namespaces
+    if not kind.except_namespaces:
+        assert all("metadata.namespace" in str(each) or each == WEB for _, each in scope.requests)
+    cluster_scoped = coverage_of(
+        KindOptions(fields="metadata.namespace=a"), KindOptions(), is_namespaced=False
+    )
+    assert cluster_scoped.scope.is_all_namespaces
