@@ -1,4 +1,4 @@
-// Reads from controller-runtime's cache, as told on standard input: a JSON object per line in, one out.
+// Uses controller-runtime as told on standard input: a JSON object per line in, one out. Its cache:
 //
 //	{"do": "start", "kubeconfig": "...", "kinds": [{"kind": "Pod", "version": "v1", "indexes": ["spec.nodeName"]}]}
 //	{"do": "get", "kind": "Pod", "namespace": "default", "name": "web-1"}
@@ -7,7 +7,14 @@
 //	{"do": "collect"}
 //
 // start.go creates the cache, questions.go answers get and list, bench.go measures them. "collect"
-// returns unused memory to the system. The program ends with its input.
+// returns unused memory to the system. A controller, instead of the cache:
+//
+//	{"do": "reconcile", "kubeconfig": "...", "objects": 20000, "workers": 4, "reads": "pod", "fails": 0, "stamps": true}
+//	{"do": "idle", "seconds": 10}
+//	{"do": "open"}
+//	{"do": "close", "changes": 3000}
+//
+// reconcile.go runs it, window.go measures the delays of changes. The program ends with its input.
 package main
 
 import (
@@ -27,6 +34,7 @@ type answer map[string]any
 func main() {
 	log.SetLogger(logr.Discard())
 	var started *peer
+	var controller *running
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	out := json.NewEncoder(os.Stdout)
@@ -53,8 +61,27 @@ func main() {
 		case "collect":
 			debug.FreeOSMemory() // collects garbage first
 			must(out.Encode(answer{"rest": memory("VmRSS")}))
+		case "reconcile":
+			var given reconcileOptions
+			must(json.Unmarshal(lines.Bytes(), &given))
+			running, record := reconcilePods(given)
+			controller = running
+			must(out.Encode(record))
+		case "idle":
+			var given idleOptions
+			must(json.Unmarshal(lines.Bytes(), &given))
+			must(out.Encode(idle(given)))
+		case "open":
+			must(out.Encode(controller.window.open()))
+		case "close":
+			var given closeOptions
+			must(json.Unmarshal(lines.Bytes(), &given))
+			must(out.Encode(controller.window.close(given)))
 		default:
-			must(fmt.Errorf("no command %q; there are start, get, list, bench, collect", command.Do))
+			must(fmt.Errorf(
+				"no command %q; there are start, get, list, bench, collect, reconcile, idle, open, close",
+				command.Do,
+			))
 		}
 	}
 	must(lines.Err())

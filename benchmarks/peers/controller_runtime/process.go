@@ -5,7 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// monotonic returns nanoseconds of a clock that all processes share.
+func monotonic() int64 {
+	var now unix.Timespec
+	must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	return now.Nano()
+}
 
 // cpu returns the seconds that this process has used.
 func cpu() float64 {
