@@ -67,9 +67,11 @@ CONTROLLER_RUNTIME = GoProgram(
     "controller-runtime", _ROOT / "benchmarks" / "peers" / "controller_runtime"
 )
 """A cache of controller-runtime."""
+ELECTOR = GoProgram("elector", _ROOT / "tests" / "cluster" / "elector")
+"""A candidate of client-go's leader election."""
 FILL = GoProgram("fill", _ROOT / "tests" / "cluster" / "fill")
 """Fills objects of every kind at random."""
 REFLECT = GoProgram("reflect", _ROOT / "tools" / "schema" / "reflect")
 """Describes Go's types of the Kubernetes API."""
 
-PROGRAMS = (CLIENT_GO, CONTROLLER_RUNTIME, FILL, REFLECT)
+PROGRAMS = (CLIENT_GO, CONTROLLER_RUNTIME, ELECTOR, FILL, REFLECT)

@@ -1,13 +1,11 @@
-"""What tests of informers on a real cluster lean on: a line that can be cut, and a listener."""
+"""What tests of informers on a real cluster share: clients, objects and a listener."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +15,7 @@ from kinform.informers import Backoff, DeletedObject, ReflectorOptions
 from kinform.objects import Handle
 from kinform.transport import ClusterConfig, Credentials, StaticToken
 from tests.support.cluster import RealCluster
+from tests.support.line import Line as Line
 
 CONFIG_MAPS = GVR("", "v1", "configmaps")
 EVENTS = GVR("", "v1", "events")
@@ -66,81 +65,6 @@ def event(client: Client, name: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "involvedObject": {"namespace": client.namespace},
     }
-
-
-class Line:
-    """A TCP line to the server that can be cut and mended: ``async with Line(cluster)``."""
-
-    def __init__(self, cluster: RealCluster) -> None:
-        self._cluster = cluster
-        self._port = int(cluster.url.rpartition(":")[2])
-        self._connections: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.is_cut = False
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        self.cut()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
-    def through(self, config: ClusterConfig) -> ClusterConfig:
-        return replace(config, server=f"https://127.0.0.1:{self.port}")
-
-    def drop(self) -> None:
-        """End what is open; who connects again gets through."""
-        for writer in self._connections:
-            writer.transport.abort()
-
-    def cut(self) -> None:
-        """End what is open, and let nobody through until it is mended."""
-        self.is_cut = True
-        self.drop()
-
-    def mend(self) -> None:
-        self.is_cut = False
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        self._connections.add(writer)
-        try:
-            with contextlib.suppress(OSError):
-                if not self.is_cut:
-                    await self._carry(reader, writer)
-        finally:
-            writer.transport.abort()
-            self._connections.discard(writer)
-            self._tasks.discard(task)
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, before = await asyncio.open_connection("127.0.0.1", self._port)
-        self._connections.add(before)
-        try:
-            ways = [
-                asyncio.ensure_future(_copy(reader, before)),
-                asyncio.ensure_future(_copy(behind, writer)),
-            ]
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-        finally:
-            before.transport.abort()
-            self._connections.discard(before)
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
 
 
 class Listener:

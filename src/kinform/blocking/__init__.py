@@ -15,6 +15,7 @@ from kinform.blocking._factory import (
     MetadataSharedInformerFactory,
     ResourceInformer,
 )
+from kinform.blocking._leader_elector import LeaderElector, LeaderElectorOptions
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._reflector import (
     DeltaController,
@@ -49,6 +50,8 @@ __all__ = [
     "EventStream",
     "Informer",
     "InformerKeywords",
+    "LeaderElector",
+    "LeaderElectorOptions",
     "ListWatch",
     "ListWatchOptions",
     "LoopThread",

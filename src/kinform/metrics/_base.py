@@ -26,7 +26,8 @@ class Metrics(Protocol):
     """Receives metrics. ``informer`` and ``handler`` are names; durations are in seconds.
 
     Caches report by ``kind``, which is a resource such as ``v1/pods``. ``queue`` and ``controller``
-    are the names of work queues and controllers, ``election`` is the name of a Lease.
+    are the names of work queues and controllers, ``election`` is the name of a Lease, ``recorder``
+    that of an event recorder.
 
     Methods are called on the event loop and on the threads of handlers, some of them once per
     batch of events: they must be fast, must not block and must not raise. Inherit from
@@ -131,6 +132,12 @@ class Metrics(Protocol):
     def workers_stopped(self, controller: str) -> None:
         """A controller stopped working."""
 
+    def events_written(self, recorder: str, events: int) -> None:
+        """An event recorder has written this many events; repeated ones are counted each."""
+
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None:
+        """An event recorder has dropped this many events."""
+
 
 class NoMetrics:
     """Ignores all metrics. Inherit from it to implement some of the methods."""
@@ -166,6 +173,8 @@ class NoMetrics:
     def reconciled(self, controller: str, result: str, seconds: float) -> None: ...
     def reconcile_timed_out(self, controller: str) -> None: ...
     def workers_stopped(self, controller: str) -> None: ...
+    def events_written(self, recorder: str, events: int) -> None: ...
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None: ...
 
 
 NO_METRICS: Metrics = NoMetrics()

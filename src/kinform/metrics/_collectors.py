@@ -144,6 +144,15 @@ class Collectors:
             "kinform_cache_implicit_informers_total",
             "Informers created by reads of kinds that were not declared",
         )
+        self.recorded_events = self._new(
+            Counter, "kinform_recorder_events_written_total", "Events that were written"
+        )
+        self.dropped_events = self._new(
+            Counter,
+            "kinform_recorder_events_dropped_total",
+            "Events that were dropped, by reason",
+            "reason",
+        )
 
     def _make_queue(self) -> None:
         self.queue_adds = self._new(Counter, "workqueue_adds_total", "Keys that were queued")

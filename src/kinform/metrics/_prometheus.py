@@ -172,6 +172,12 @@ class PrometheusMetrics:
         _drop(self._collectors.workers, controller)
         _drop(self._collectors.active_workers, controller)
 
+    def events_written(self, recorder: str, events: int) -> None:
+        self._collectors.recorded_events.labels(recorder).inc(events)
+
+    def events_dropped(self, recorder: str, reason: str, events: int) -> None:
+        self._collectors.dropped_events.labels(recorder, reason).inc(events)
+
     def _informer(self, name: str) -> _Informer:
         found = self._informers.get(name)
         if found is None:

@@ -240,6 +240,8 @@ class QueueCore(Generic[K]):
             if entry.place is _NONE:
                 del self._entries[key]
             elif entry.place is _HELD:
+                if self._delays.earliest <= (now := self._clock()):
+                    self._promote(now)
                 self._held -= 1
                 entry.place = _READY
                 self._ready.push(entry)

@@ -121,7 +121,7 @@ class LeaderElector:
         )
         self._work: LeaderWork = _hold
         self._again = True
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._term: Term | None = None
         self._elected = self._new_latch()
         self._reported_leader = ""
@@ -236,6 +236,12 @@ class LeaderElector:
         """Request a stop, from any thread: of the work, then of the leadership."""
         self._lifecycle.stop()
 
+    async def close(self) -> None:
+        """Stop, and return when the work has stopped and the lease is released. Idempotent."""
+        self.stop()
+        if self.is_running:
+            await self.stopped
+
     async def __aenter__(self) -> Self:
         self.start()
         return self
@@ -246,8 +252,7 @@ class LeaderElector:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
-        await self.stopped
+        await self.close()
 
     def __repr__(self) -> str:
         return f"<LeaderElector {self.identity} of {self.namespace}/{self.name}, {self._state()}>"
@@ -285,7 +290,9 @@ class LeaderElector:
                 leadership, sent = await self._campaign()
                 if not await self._lead(leadership, sent):
                     return
-        except Exception as failure:  # of the work; raised by run()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as failure:  # of the work; raised by run()
             self._failure = failure
 
     async def _campaign(self) -> tuple[Leadership, float]:

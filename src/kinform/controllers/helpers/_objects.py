@@ -91,12 +91,15 @@ def edit_metadata_list(obj: EditableObject, name: str, *, receiver: str) -> list
         ReadOnlyError: The object is read-only.
     """
     require_editable(obj, receiver=receiver)
-    if not isinstance(obj, Handle):
+    if isinstance(obj, Handle):
+        found: Any = read_metadata_list(obj, name, receiver=receiver)
+    else:
         metadata = obj.setdefault("metadata", {})
         if metadata.get(name) is None:
             metadata[name] = []
-    found = read_metadata_list(obj, name, receiver=receiver)
-    assert isinstance(found, list)
+        found = metadata[name]
+    if not isinstance(found, list):
+        raise ConfigError(f"metadata.{name} is a {type(found).__name__}, not a list")
     return found
 
 

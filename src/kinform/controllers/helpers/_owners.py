@@ -214,7 +214,8 @@ def _group(reference: OwnerReference) -> str | None:
 
 
 def _reference(item: Any) -> OwnerReference:
-    return OwnerReference(**{name: value for name in _JSON_NAMES if (value := _get(item, name))})
+    fields = {name: value for name in _JSON_NAMES if (value := _get(item, name)) is not None}
+    return OwnerReference(**fields)
 
 
 def _get(item: Any, name: str) -> Any:

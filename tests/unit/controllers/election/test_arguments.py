@@ -57,14 +57,14 @@ def test_invalid_name(name: Any) -> None:
 
 
 def test_client_that_is_none() -> None:
-    with pytest.raises(ConfigError, match="LeaderElector takes a kinform.Client, not None"):
+    with pytest.raises(ConfigError, match=r"LeaderElector takes a kinform.Client, not None"):
         LeaderElector(None, "web")  # type: ignore[arg-type]
 
 
 def test_blocking_client() -> None:
     with (
         blocking.Client(CONFIG) as client,
-        pytest.raises(ConfigError, match="use kinform.blocking.LeaderElector"),
+        pytest.raises(ConfigError, match=r"use kinform.blocking.LeaderElector"),
     ):
         LeaderElector(client, "web")  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,15 @@ from kinform.errors import (
     TransportError,
 )
 from kinform.testing import virtual_time
-from tests.support.leases import Hang, LeaseServer, conflict, elector_of, server_error
+from tests.support.leases import (
+    Hang,
+    LeaseRequests,
+    LeaseServer,
+    conflict,
+    elector_of,
+    server_error,
+)
+from tests.support.waiting import wait_until
 
 
 def now() -> float:
@@ -48,6 +57,14 @@ class Work:
                     continue
             self.ends.append(now())
             self.is_running = False
+
+
+def has_calls(client: LeaseRequests, count: int) -> bool:
+    return len(client.calls) == count
+
+
+def is_valid(work: Work) -> bool:
+    return work.terms[-1].is_valid
 
 
 async def cancel(task: asyncio.Task[Any]) -> None:
@@ -125,8 +142,7 @@ async def test_candidate_takes_over_when_the_lease_of_a_dead_leader_runs_out() -
     await asyncio.sleep(10)
     dead.is_cut = True
     died = now()
-    while not work.terms:
-        await asyncio.sleep(0.1)
+    await wait_until(lambda: bool(work.terms))
 
     # The candidate saw the last renewal up to 4.4 s late, and waited for the whole duration.
     assert 15 - 2 <= now() - died <= 15 + 4.4 + 0.5
@@ -144,8 +160,7 @@ async def test_candidate_waits_for_a_whole_lease_after_it_first_sees_it() -> Non
     await asyncio.sleep(3600)
     run = asyncio.create_task(elector_of(server.client(), "b").run(work))
     started = now()
-    while not work.terms:
-        await asyncio.sleep(0.05)
+    await wait_until(lambda: bool(work.terms))
 
     assert 15 <= now() - started <= 15 + 0.5
     await cancel(run)
@@ -160,8 +175,7 @@ async def test_released_lease_is_taken_at_the_next_attempt() -> None:
     await asyncio.sleep(1)
     await cancel(leader)
     released = now()
-    while not work.terms:
-        await asyncio.sleep(0.05)
+    await wait_until(lambda: bool(work.terms))
 
     assert now() - released <= 4.4 + 0.05
     await cancel(run)
@@ -214,12 +228,12 @@ async def test_work_that_does_not_stop_is_reported_and_its_leadership_is_not_val
     await asyncio.sleep(1)
     client.is_cut = True
     await asyncio.sleep(11)
-    assert work.terms[0].is_valid  # it may still clean up
+    assert is_valid(work)  # it may still clean up
     assert elector.status().state == "stopping"
     assert elector.problems() == ()
     await asyncio.sleep(8)
 
-    assert not work.terms[0].is_valid
+    assert not is_valid(work)
     assert not elector.is_leader
     assert elector.problems() == (
         "election default/web: the work goes on 5.0 s after its lease ended",
@@ -396,8 +410,7 @@ async def test_candidate_does_not_take_a_deleted_lease_before_it_has_run_out() -
     client.is_cut = True
     server.delete()
     deleted = now()
-    while not work.terms:
-        await asyncio.sleep(0.05)
+    await wait_until(lambda: bool(work.terms))
 
     assert 14.5 <= now() - deleted <= 16
     assert work.terms[0].token == 6, "tokens go on after a deletion"
@@ -427,12 +440,13 @@ async def test_background_election_with_async_with() -> None:
     elector = elector_of(client)
     async with elector:
         await elector.elected
-        assert elector.leadership is not None
-        elector.leadership.check()
+        leadership = elector.leadership
+        assert leadership is not None
+        leadership.check()
         with pytest.raises(AlreadyStartedError):
             await elector.run(Work())
         client.is_cut = True
-        await elector.leadership.lost
+        await leadership.lost
         assert now() == 10.0
         client.is_cut = False
         await elector.elected
@@ -517,7 +531,7 @@ async def test_suspended_leader_is_not_valid_when_it_wakes_up() -> None:
     skipped = 600.0
 
     assert not work.terms[0].is_valid
-    with pytest.raises(LeadershipLostError, match="term 0 ended 586.0 s ago"):
+    with pytest.raises(LeadershipLostError, match=r"term 0 ended 586.0 s ago"):
         work.terms[0].check()
     await asyncio.sleep(1.5)
     assert work.ends == [2.0]
@@ -617,13 +631,11 @@ async def test_attempts_of_a_candidate_are_spread() -> None:
     await asyncio.sleep(1)
     client = server.client()
     run = asyncio.create_task(elector_of(client, "b").run(Work()))
-    while not client.calls:
-        await asyncio.sleep(0)
-    times, before = [], now()
-    while len(times) < 50:
-        count = len(client.calls)
-        while len(client.calls) == count:
-            await asyncio.sleep(0.01)
+    await wait_until(lambda: bool(client.calls))
+    times: list[float] = []
+    before = now()
+    for count in range(2, 52):
+        await wait_until(partial(has_calls, client, count))
         times.append(now() - before)
         before = now()
 
