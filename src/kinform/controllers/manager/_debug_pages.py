@@ -144,13 +144,20 @@ def informers_html(data: Any) -> str:
         page.table(
             ("kind", "handler", "pending", "oldest", "processed", "failed", "last error"),
             [
-                (kind, name, handler["depth"], seconds_text(handler["age"] if handler["depth"] else None), handler["processed"],
-                 handler["failed"], handler["last_error"] or "")
+                (
+                    kind,
+                    name,
+                    handler["depth"],
+                    seconds_text(handler["age"] if handler["depth"] else None),
+                    handler["processed"],
+                    handler["failed"],
+                    handler["last_error"] or "",
+                )
                 for kind, each in rows.items()
                 for name, handler in each["handlers"].items()
             ],
             title="Handlers",
-        )  # fmt: skip
+        )
         page.table(
             ("kind", "when", "error", "message"),
             [

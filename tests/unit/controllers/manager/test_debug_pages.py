@@ -75,7 +75,7 @@ async def test_the_page_of_informers_shows_staleness_and_errors(
         await manager.ready
         kinform_api.faults.inject(faults.forbidden(), resource="configmaps", times=None)
         kinform_api.end_watches("configmaps")
-        await wait_until(lambda: bool(manager.cache.health().problems))
+        await wait_until(lambda: "forbidden" in str(manager.cache.health()).lower())
         data = informers_data(manager._clusters)
         html = informers_html(data)
 
