@@ -1,6 +1,6 @@
 """Tests of the sample controller, on the embedded API server: no cluster needed.
 
-    pytest test_controller.py
+pytest test_controller.py
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from kinform.controllers import EventRecorder, Manager, is_condition_true
 from kinform.models.apps.v1 import Deployment
 from kinform.models.events.v1 import Event
 from kinform.models.meta.v1 import ObjectMeta
-from kinform.testing import ApiServer
-from kinform.testing.faults import Fault
+from kinform.testing import ApiServer, faults
 
 DEFINITION = yaml.safe_load(Path(__file__).with_name("foo.yaml").read_text("utf-8"))
 
@@ -92,9 +91,9 @@ async def test_status_follows_the_deployment(client: Client) -> None:
 async def test_event_says_what_was_done(client: Client) -> None:
     await client.create(shop())
     async with asyncio.timeout(20):
-        while not (events := await client.list(Event, namespace="default")).items:
+        while not (events := await client.list(Event, namespace="default")):
             await asyncio.sleep(0.02)
-    assert events.items[0].note == "Deployment shop was created"
+    assert events[0].note == "Deployment shop was created"
 
 
 async def test_deleted_foo_is_released_by_its_finalizer(client: Client) -> None:
@@ -103,13 +102,15 @@ async def test_deleted_foo_is_released_by_its_finalizer(client: Client) -> None:
     assert (await client.get(Foo, "shop")).metadata.finalizers == [FINALIZER]
     await client.delete(Foo, "shop")
     async with asyncio.timeout(20):
-        while (await client.list(Foo, namespace="default")).items:
+        while await client.list(Foo, namespace="default"):
             await asyncio.sleep(0.02)
 
 
 async def test_failed_writes_are_tried_again(server: ApiServer, client: Client) -> None:
-    server.faults.inject(Fault.error(500), verb="create", resource="deployments", times=3)
-    server.faults.inject(Fault.error(409), verb="update", resource="foos", times=3)
+    server.faults.inject(faults.empty_answer(500), verb="create", resource="deployments", times=3)
+    server.faults.inject(
+        faults.status(409, "Conflict", "it was modified"), verb="update", resource="foos", times=3
+    )
     await client.create(shop())
     await deployment_with(client, image="shop:1", replicas=2)
 

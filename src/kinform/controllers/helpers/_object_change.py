@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from kinform._checks import check_callable, expect_client
@@ -22,7 +22,7 @@ class ReaderWriter(Reader, Writer, Protocol):
     """Reads and writes objects: a client, or the client of a cache."""
 
 
-class OperationResult(Enum):
+class OperationResult(StrEnum):
     """What ``create_or_update`` or ``create_or_patch`` did."""
 
     CREATED = "created"
