@@ -71,6 +71,7 @@ schema: programs ## collect the table that models are generated from, with Go an
 generate: programs ## write the generated files: models, accessors, tables, example, API reference
 	$(BIN)/python -m tools.generate
 	$(BIN)/kinform generate --crd examples/crontab.yaml --out examples/crontabs
+	$(BIN)/kinform generate --crd examples/sample_controller/foo.yaml --out examples/sample_controller/foos
 	$(BIN)/python -m tools.api_reference
 	$(BIN)/python -m tools.generate_resources
 

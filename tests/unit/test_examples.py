@@ -114,17 +114,21 @@ def test_an_example_runs_and_says_what_it_promises(
     assert [words for words in SAID[example] if words not in said] == []
 
 
-def test_the_generated_example_is_what_the_generator_writes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("crd", "package"),
+    [("crontab.yaml", "crontabs"), ("sample_controller/foo.yaml", "sample_controller/foos")],
+)
+def test_generated_example_is_what_the_generator_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], crd: str, package: str
 ) -> None:
     examples = Path(__file__).parents[2] / "examples"
-    definition, out = str(examples / "crontab.yaml"), str(tmp_path / "crontabs")
+    definition, out = str(examples / crd), str(tmp_path / "written")
     assert main(["generate", "--crd", definition, "--out", out]) == 0
 
     def written(folder: Path) -> dict[str, str]:
         return {str(each.relative_to(folder)): each.read_text() for each in folder.rglob("*.py")}
 
-    assert written(examples / "crontabs") == written(tmp_path / "crontabs")
+    assert written(examples / package) == written(tmp_path / "written")
     assert capsys.readouterr().err == ""
 
 
