@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from kinform.client import EventType, WatchEvent
@@ -15,9 +16,7 @@ Step = WatchEvent[Unstructured] | Exception | float
 
 def event(type: EventType, version: int | str, name: str = "a") -> WatchEvent[Unstructured]:
     metadata = {"name": name, "namespace": "default", "resourceVersion": str(version)}
-    return WatchEvent(
-        type, Unstructured({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
-    )
+    return WatchEvent(type, Unstructured({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}))
 
 
 def added(*versions: int) -> list[Step]:
@@ -66,13 +65,11 @@ class ScriptedWatcher:
     @property
     def gaps(self) -> list[float]:
         times = [at for _, at in self.opened]
-        return [after - before for before, after in zip(times, times[1:], strict=False)]
+        return [after - before for before, after in pairwise(times)]
 
 
 class _PlayedWatch:
-    def __init__(
-        self, watcher: ScriptedWatcher, entry: Sequence[Step] | Exception | None
-    ) -> None:
+    def __init__(self, watcher: ScriptedWatcher, entry: Sequence[Step] | Exception | None) -> None:
         self._watcher = watcher
         self._error = entry if isinstance(entry, Exception) else None
         self._stays_open = entry is None

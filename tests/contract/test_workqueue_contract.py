@@ -436,9 +436,7 @@ async def test_a_key_is_never_with_two_workers_and_counts_are_never_negative() -
 
     workers = [asyncio.create_task(work()) for _ in range(5)]
     for _ in range(2000):
-        queue.add(
-            str(rng.randrange(20)), priority=rng.randrange(-3, 3), after=rng.random() * 0.001
-        )
+        queue.add(str(rng.randrange(20)), priority=rng.randrange(-3, 3), after=rng.random() * 0.001)
         status = queue.status()
         assert min(status.ready, status.held, status.delayed, *status.by_priority.values(), 0) == 0
         if rng.random() < 0.3:

@@ -56,7 +56,7 @@ async def _check(steps: list[Any], api: Any, capacity: int) -> None:
     server.answer = answer
     loop = asyncio.get_running_loop()
     recorder = EventRecorder(
-        server,  # type: ignore[arg-type]
+        server,
         "web",
         api=api,
         capacity=capacity,

@@ -9,6 +9,15 @@ from __future__ import annotations
 from kinform.blocking._cache import Cache, CacheOptions
 from kinform.blocking._cached_client import CachedClient
 from kinform.blocking._client import Client, ClientOptions
+from kinform.blocking._controller_helpers import (
+    ResumingWatch,
+    create_or_patch,
+    create_or_update,
+    resuming_watch,
+    retry_on_conflict,
+    wait_until,
+    wait_until_gone,
+)
 from kinform.blocking._factory import (
     BlockingFactory,
     DynamicSharedInformerFactory,
@@ -18,6 +27,7 @@ from kinform.blocking._factory import (
 from kinform.blocking._leader_elector import LeaderElector, LeaderElectorOptions
 from kinform.blocking._loop_thread import LoopThread
 from kinform.blocking._manager import Manager, ManagerOptions
+from kinform.blocking._recorder import EventRecorder, EventRecorderOptions
 from kinform.blocking._reflector import (
     DeltaController,
     DeltaControllerConfig,
@@ -48,6 +58,8 @@ __all__ = [
     "DeltaControllerConfig",
     "Discovery",
     "DynamicSharedInformerFactory",
+    "EventRecorder",
+    "EventRecorderOptions",
     "EventStream",
     "Informer",
     "InformerKeywords",
@@ -62,11 +74,18 @@ __all__ = [
     "Reflector",
     "ReflectorKeywords",
     "ResourceInformer",
+    "ResumingWatch",
     "SharedIndexInformer",
     "SharedIndexInformerOptions",
     "SharedInformerFactory",
     "Verbs",
     "Watch",
     "WorkQueue",
+    "create_or_patch",
+    "create_or_update",
     "new_informer",
+    "resuming_watch",
+    "retry_on_conflict",
+    "wait_until",
+    "wait_until_gone",
 ]

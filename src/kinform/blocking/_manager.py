@@ -12,6 +12,7 @@ from kinform.blocking._client import Client, inner_client
 from kinform.blocking._facade import ForwardedAttribute, blocking_method, direct_method, loop_method
 from kinform.blocking._leader_elector import LeaderElector
 from kinform.blocking._owner import Owner
+from kinform.blocking._recorder import EventRecorder
 from kinform.blocking._runnable import RunnableFacade, stop_and_wait
 from kinform.controllers import Cluster, Leadership, ManagedRecorder
 from kinform.controllers import Manager as AsyncManager
@@ -49,6 +50,7 @@ class Manager(RunnableFacade):
         client: The client of the cluster.
         cache: The cache of the controllers; by default one of all namespaces.
         election: Elects one of several replicas. Only the manager may run it.
+        recorder: Records events about objects; by default one of the manager's name.
         options: The options of ``kinform.controllers.Manager``.
 
     Raises:
@@ -63,15 +65,18 @@ class Manager(RunnableFacade):
         *,
         cache: Cache | None = None,
         election: LeaderElector | None = None,
+        recorder: EventRecorder | None = None,
         **options: Unpack[ManagerOptions],
     ) -> None:
         live = inner_client(client, receiver="Manager")
         _check_optional("cache=", Cache, cache)
         _check_optional("election=", LeaderElector, election)
+        _check_optional("recorder=", EventRecorder, recorder)
         inner = AsyncManager(
             live,
             cache=None if cache is None else cache._inner,
             election=None if election is None else election._inner,
+            recorder=None if recorder is None else recorder._inner,
             **options,
         )
         owner = Owner(
@@ -79,7 +84,7 @@ class Manager(RunnableFacade):
             name=f"the blocking {inner.name} of {client.config.server}",
             instead="kinform.controllers.Manager",
             loop=client._owner.loop,
-            needs=[each._owner for each in (client, cache, election) if each is not None],
+            needs=[each._owner for each in (client, cache, election, recorder) if each is not None],
         )
         super().__init__(inner, owner)
         self.client = CachedClient(inner.client, owner, client)

@@ -21,7 +21,9 @@ from kinform.controllers.election import (
     LeaseRecord,
 )
 from kinform.controllers.helpers import (
+    AnyObject,
     ConditionStatus,
+    EditableObject,
     OperationResult,
     ReaderWriter,
     ResumingWatch,
@@ -79,6 +81,7 @@ from kinform.controllers.sources import (
 __all__ = [
     "LOW_PRIORITY",
     "After",
+    "AnyObject",
     "Channel",
     "Cluster",
     "ComponentStatus",
@@ -88,6 +91,7 @@ __all__ = [
     "ControllerStatus",
     "Done",
     "DropReason",
+    "EditableObject",
     "ElectionState",
     "ElectionStatus",
     "EventApi",

@@ -94,11 +94,22 @@ def test_clusters_share_the_loop_thread(
         loop.stop()
 
 
+def test_a_recorder_of_its_own_is_used(client: blocking.Client) -> None:
+    recorder = blocking.EventRecorder(client, "web-controller")
+    with blocking.Manager(client, recorder=recorder) as manager:
+        assert manager.ready.wait(20)
+        assert recorder.is_running
+        assert manager.recorder is recorder._inner
+    assert recorder.is_stopped
+
+
 def test_wrong_arguments_are_refused(client: blocking.Client) -> None:
     with pytest.raises(ConfigError, match=r"blocking\.Client"):
         blocking.Manager(client._inner)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"election= takes a kinform\.blocking\.LeaderElector"):
         blocking.Manager(client, election="web")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"recorder= takes a kinform\.blocking\.EventRecorder"):
+        blocking.Manager(client, recorder="web")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"cache= takes a kinform\.blocking\.Cache"):
         blocking.Manager(client, cache="web")  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
-from kinform._checks import check_callable
+from kinform._checks import check_callable, expect
 from kinform.errors import ConfigError, ConflictError
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ def retry_delays(
         ConfigError: An argument is invalid.
     """
     check_callable("function", function)
+    expect(attempts, int, receiver="attempts=", expected="a number")
     if attempts < 1:
         raise ConfigError(f"attempts must be at least 1, not {attempts!r}")
     if not delay >= 0 or not factor >= 1:

@@ -25,6 +25,8 @@ logger = logging.getLogger("kinform.recorder")
 # client-go's numbers: about two minutes.
 _ATTEMPTS = 12
 _RETRY_AFTER = 10.0
+# How often an event may be given another name or created again.
+_DETOURS = 3
 # While the recorder stops, there is no time to wait.
 _LAST_RETRIES_AFTER = 0.1
 
@@ -70,7 +72,7 @@ class Delivery:
 
     async def deliver(self, entry: EventEntry) -> None:
         """Write an event. Never raises, except if it is cancelled."""
-        attempts = 0
+        attempts = detours = 0
         while True:
             event, is_created = self._outbox.snapshot(entry), entry.is_created
             try:
@@ -87,7 +89,9 @@ class Delivery:
                     self._drop(entry, "refused", error)
                     return
             except Exception as error:  # a refusal, or an error of a hook or of a test's client
-                if not self._can_continue(entry, error, is_created, attempts):
+                detours += 1
+                was_lost = attempts > 0
+                if detours > _DETOURS or not self._detour(entry, error, is_created, was_lost):
                     self._drop(entry, "refused", error)
                     return
             else:
@@ -105,17 +109,24 @@ class Delivery:
             body = form.body(event, self._controller, self._instance)
             await self._client.create(body, resource=form.resource, namespace=namespace)
 
-    def _can_continue(
-        self, entry: EventEntry, error: Exception, is_created: bool, attempts: int
+    def _detour(
+        self, entry: EventEntry, error: Exception, is_created: bool, was_lost: bool
     ) -> bool:
-        """Prepare another attempt, if that makes sense."""
+        """Prepare another attempt after a refusal, if that makes sense.
+
+        Args:
+            entry: The event.
+            error: The refusal.
+            is_created: Whether the count of an existing event was to be written.
+            was_lost: Whether an earlier attempt had no response.
+        """
         self.last_error = str(error)
         if is_created and isinstance(error, NotFoundError):
             self._outbox.recreate(entry)  # the server has removed the old event meanwhile
             return True
         if not is_created and isinstance(error, AlreadyExistsError):
-            if attempts:
-                entry.is_created = True  # by an attempt without a response
+            if was_lost:
+                entry.is_created = True  # by the attempt without a response
             else:
                 self._outbox.recreate(entry)  # another process has used this name
             return True

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from kinform._checks import expect, expect_client
+from kinform._checks import check_callable, expect, expect_client
 from kinform._runtime import Lifecycle, Runnable, wake
 from kinform.client import Writer
 from kinform.controllers.recorder._bodies import CORE_FORM, SERIES_FORM, EventApi
@@ -80,9 +80,11 @@ class EventRecorder(Runnable):
         self._instance = _checked_instance(name, instance)
         if api not in _FORMS:
             raise ConfigError(f"api must be one of {get_args(EventApi)}, not {api!r}")
+        expect(capacity, int, receiver="capacity=", expected="a number of events")
+        check_callable("clock", clock)
         if capacity < 1:
             raise ConfigError(f"capacity must be at least 1, not {capacity!r}")
-        if not flush_timeout >= 0:
+        if not _is_duration(flush_timeout):
             raise ConfigError(f"flush_timeout must be 0 or more seconds, not {flush_timeout!r}")
         self._flush_timeout = flush_timeout
         self._clock = clock
@@ -239,6 +241,10 @@ class EventRecorder(Runnable):
             logger.warning(
                 "%s dropped event %r about %s (%s, %d so far)", self.name, what, obj, reason, total
             )
+
+
+def _is_duration(given: object) -> bool:
+    return isinstance(given, int | float) and given >= 0
 
 
 def _checked_name(name: object) -> str:

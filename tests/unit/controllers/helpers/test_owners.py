@@ -22,7 +22,11 @@ from kinform.models.meta.v1 import ObjectMeta, OwnerReference
 from kinform.objects import Unstructured
 from tests.support.objects import record_of
 
-TREE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
+TREE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "shop"},
+}
 
 
 def owner(name: str = "web", uid: str = "u1", namespace: str = "shop") -> dict[str, Any]:
@@ -31,7 +35,7 @@ def owner(name: str = "web", uid: str = "u1", namespace: str = "shop") -> dict[s
 
 
 def as_dict() -> dict[str, Any]:
-    return {**TREE, "metadata": dict(TREE["metadata"])}  # type: ignore[call-overload]
+    return {**TREE, "metadata": dict(TREE["metadata"])}
 
 
 FORMS: list[Callable[[], Any]] = [
@@ -185,8 +189,7 @@ def test_read_only_objects_can_be_read() -> None:
     made = as_dict()
     set_controller_reference(owner(), made)
     for form in (ConfigMap, Unstructured):
-        seen: Any = form.over(record_of(made))  # type: ignore[attr-defined]
+        seen: Any = form.over(record_of(made))
         assert has_owner_reference(owner(), seen)
         assert is_controlled_by(owner(), seen)
         assert not is_controlled_by(owner(uid="u2"), seen)
-

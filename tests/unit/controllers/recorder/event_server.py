@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kinform.controllers.recorder import EventRecorder
+from kinform.errors import AlreadyExistsError, NotFoundError
 from kinform.testing.patches import apply_merge_patch
 
 OBJECT = {
@@ -45,8 +46,6 @@ class EventServer:
         assert options["namespace"] == obj["metadata"]["namespace"]
         name = obj["metadata"]["name"]
         if name in self.events:
-            from kinform.errors import AlreadyExistsError
-
             raise AlreadyExistsError("exists", code=409)
         self.events[name] = dict(obj)
         self.after("create")
@@ -55,8 +54,6 @@ class EventServer:
     async def patch(self, resource: Any, name: str, patch: Any, **options: Any) -> Any:
         await self._receive("patch", resource.gvr.api_version)
         if name not in self.events:
-            from kinform.errors import NotFoundError
-
             raise NotFoundError("gone", code=404)
         self.events[name] = apply_merge_patch(self.events[name], patch)
         self.after("patch")
@@ -89,4 +86,4 @@ def count_of(event: dict[str, Any]) -> int:
 
 def recorder_for(server: EventServer, **options: Any) -> EventRecorder:
     loop = asyncio.get_running_loop()
-    return EventRecorder(server, "web", clock=loop.time, **options)  # type: ignore[arg-type]
+    return EventRecorder(server, "web", clock=loop.time, **options)

@@ -38,7 +38,7 @@ def test_same_occurrence_is_the_same_event() -> None:
     assert observe(correlator, "m", obj=newer) is first
     assert first is not None
     assert first.count == 2
-    others = [{"reason": "Other"}, {"type": "Normal"}, {"obj": pod("web-1")}]
+    others: list[dict[str, Any]] = [{"reason": "Other"}, {"type": "Normal"}, {"obj": pod("web-1")}]
     assert all(observe(correlator, "m", **other) is not first for other in others)
 
 
@@ -66,9 +66,7 @@ def test_similar_messages_are_apart_again_after_a_pause() -> None:
 def test_new_events_of_one_object_are_limited() -> None:
     """20: 25 at once and one each five minutes; more occurrences are counted together."""
     correlator = Correlator()
-    entries = [
-        observe(correlator, f"m{number}", reason=f"R{number % 5}") for number in range(200)
-    ]
+    entries = [observe(correlator, f"m{number}", reason=f"R{number % 5}") for number in range(200)]
     events = {id(entry) for entry in entries if entry is not None}
     assert len(events) <= 25 + 10
     counted = sum(entry.count for entry in correlator)

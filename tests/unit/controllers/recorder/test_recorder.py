@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from kinform.metrics import NoMetrics
 from kinform.models.core.v1 import ObjectReference, Pod
 from kinform.objects import Unstructured
 from kinform.testing import virtual_time
+from tests.support.waiting import wait_until
 from tests.unit.controllers.recorder.event_server import (
     OBJECT,
     EventServer,
@@ -32,11 +34,9 @@ from tests.unit.controllers.recorder.event_server import (
 
 
 async def settled(recorder: EventRecorder) -> None:
-    """Return when no event waits to be written at once."""
-    async with asyncio.timeout(3000):
-        while recorder.status().queued:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+    """Return when no event waits to be written at once, on virtual time."""
+    await wait_until(lambda: not recorder.status().queued, timeout=3000)
+    await asyncio.sleep(0.1)
 
 
 @virtual_time
@@ -196,10 +196,10 @@ async def test_lost_connections_are_retried_for_two_minutes() -> None:
         recorder.event(OBJECT, "Normal", "Up", "up")
         await asyncio.sleep(200)
         times = [at for _, _, at in server.requests]
-        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(times)]
         assert len(times) == 12
         assert 0 <= gaps[0] <= 10.1
-        assert all(10 <= gap <= 12.6 for gap in gaps[1:])
+        assert all(9.99 < gap < 12.6 for gap in gaps[1:])
         assert recorder.status().dropped == {"unreachable": 1}
         server.answer = lambda verb, api: None
         recorder.event(OBJECT, "Normal", "Up", "up")
@@ -238,6 +238,23 @@ async def test_name_that_another_process_uses_is_replaced() -> None:
     async with recorder_for(server) as recorder:
         recorder.event(OBJECT, "Normal", "Up", "up")
     assert server.counts == [1]
+
+
+@virtual_time
+async def test_server_that_contradicts_itself_ends_the_attempts() -> None:
+    """20: every name is taken, and no event exists."""
+    server = EventServer()
+
+    def refuse(verb: str, api: str) -> None:
+        if verb == "create":
+            raise AlreadyExistsError("exists", code=409)
+        raise NotFoundError("gone", code=404)
+
+    server.answer = refuse
+    async with recorder_for(server) as recorder:
+        recorder.event(OBJECT, "Normal", "Up", "up")
+    assert recorder.status().dropped == {"refused": 1}
+    assert len(server.requests) == 4
 
 
 @virtual_time
@@ -324,7 +341,7 @@ async def test_errors_of_hooks_and_clients_do_not_end_the_recorder() -> None:
 async def test_events_of_many_threads_are_all_counted() -> None:
     """20: any thread, without waiting."""
     server = EventServer()
-    async with EventRecorder(server, "web") as recorder:  # type: ignore[arg-type]
+    async with EventRecorder(server, "web") as recorder:
 
         def record() -> None:
             for number in range(200):
@@ -333,8 +350,7 @@ async def test_events_of_many_threads_are_all_counted() -> None:
         threads = [threading.Thread(target=record) for _ in range(4)]
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await wait_until(lambda: not any(thread.is_alive() for thread in threads))
     assert server.counts == [80] * 10
 
 
@@ -422,9 +438,7 @@ async def test_long_message_is_shortened() -> None:
     ],
 )
 @virtual_time
-async def test_wrong_argument_is_named(
-    arguments: Any, error: type[Exception], why: str
-) -> None:
+async def test_wrong_argument_is_named(arguments: Any, error: type[Exception], why: str) -> None:
     """20: mistakes of the program raise, troubles of the server never do."""
     recorder = recorder_for(EventServer())
     with pytest.raises(error, match=why):
@@ -437,6 +451,9 @@ async def test_wrong_argument_is_named(
         ({"name": "no spaces"}, "cannot be the name of a recorder"),
         ({"api": "v2"}, "api must be one of"),
         ({"capacity": 0}, "capacity must be at least 1"),
+        ({"capacity": "many"}, "capacity= takes a number of events"),
+        ({"flush_timeout": None}, "flush_timeout must be 0 or more"),
+        ({"clock": 3}, "clock must be a function"),
         ({"flush_timeout": -1}, "flush_timeout must be 0 or more"),
         ({"instance": "x" * 200}, "instance must have 1 to 128"),
         ({"client": object()}, "EventRecorder takes a kinform.Client"),
@@ -447,3 +464,43 @@ async def test_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
     given: dict[str, Any] = {"client": EventServer(), "name": "web", **options}
     with pytest.raises(ConfigError, match=why):
         EventRecorder(given.pop("client"), given.pop("name"), **given)
+
+
+@pytest.mark.parametrize("way", ["stop", "cancel", "cancel the loop's tasks"])
+@virtual_time
+async def test_nothing_is_left_behind(way: str) -> None:
+    """20: neither tasks nor events, however the recorder ends."""
+    server = EventServer()
+    recorder = recorder_for(server)
+    here = asyncio.current_task()
+    running = asyncio.ensure_future(recorder.run())
+    await asyncio.sleep(1)
+    recorder.event(OBJECT, "Normal", "Up", "up")
+    if way == "stop":
+        recorder.stop()
+    elif way == "cancel":
+        running.cancel()
+    else:
+        for task in asyncio.all_tasks() - {here}:
+            task.cancel()
+    await asyncio.wait([running])
+    await recorder.stopped
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {here}
+    status = recorder.status()
+    assert status.written + status.dropped.get("unsent", 0) == 1
+    assert way.startswith("cancel the") or server.counts == [1]
+
+
+@virtual_time
+async def test_idle_recorder_sends_nothing() -> None:
+    """20: and its counts are not written twice."""
+    server = EventServer()
+    async with recorder_for(server) as recorder:
+        for _ in range(3):
+            recorder.event(OBJECT, "Normal", "Up", "up")
+        await asyncio.sleep(100_000)
+        assert server.counts == [3]
+        requests = len(server.requests)
+        await asyncio.sleep(100_000)
+    assert len(server.requests) == requests
