@@ -76,7 +76,7 @@ class Setting:
 
     async def holder(self) -> str:
         lease = await self.server.client.get(Lease, "manager", namespace=self.namespace)
-        return (lease.spec.holder_identity or "") if lease.spec else ""
+        return lease.spec.holder_identity or ""
 
 
 @pytest.fixture
@@ -349,7 +349,6 @@ async def _take_lease(setting: Setting, identity: str) -> None:
     """Write a Lease as another candidate would that believes that it has run out."""
     client = setting.server.client
     lease = (await client.get(Lease, "manager", namespace=setting.namespace)).copy()
-    assert lease.spec is not None
     lease.spec.holder_identity = identity
     lease.spec.lease_transitions = (lease.spec.lease_transitions or 0) + 1
     await client.update(lease)

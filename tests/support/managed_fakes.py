@@ -60,7 +60,11 @@ class FakeController:
     async def warm_up(self, cluster: Any, *, recorder: Any = None) -> None:
         self.cluster, self.recorder = cluster, recorder
         self.journal.append(f"{self.name} warms up")
-        await self.may_warm_up.wait()
+        try:
+            await self.may_warm_up.wait()
+        except asyncio.CancelledError:
+            self.journal.append(f"{self.name} stays cold")
+            raise
         if self.warm_up_error is not None:
             raise self.warm_up_error
 

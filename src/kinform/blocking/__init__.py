@@ -26,6 +26,7 @@ from kinform.blocking._factory import (
 )
 from kinform.blocking._leader_elector import LeaderElector, LeaderElectorOptions
 from kinform.blocking._loop_thread import LoopThread
+from kinform.blocking._manager import Manager, ManagerOptions
 from kinform.blocking._recorder import EventRecorder, EventRecorderOptions
 from kinform.blocking._reflector import (
     DeltaController,
@@ -67,6 +68,8 @@ __all__ = [
     "ListWatch",
     "ListWatchOptions",
     "LoopThread",
+    "Manager",
+    "ManagerOptions",
     "MetadataSharedInformerFactory",
     "Reflector",
     "ReflectorKeywords",

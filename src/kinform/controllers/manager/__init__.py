@@ -10,6 +10,7 @@ from kinform.controllers.manager._protocols import (
     ManagedRecorder,
     RunnableObject,
 )
+from kinform.controllers.manager._signals import stop_on_signals
 from kinform.controllers.manager._status import ComponentStatus, ManagerStatus
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "Manager",
     "ManagerStatus",
     "RunnableObject",
+    "stop_on_signals",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from kinform.controllers.manager._clusters import ClusterSet
 from kinform.controllers.manager._engine import Engine
 from kinform.controllers.manager._html import Page, bytes_text, seconds_text
 from kinform.controllers.manager._http_server import DebugPage
+from kinform.controllers.manager._protocols import ManagedController
 from kinform.controllers.manager._status import ManagerStatus
 from kinform.controllers.manager._supervisor import describe
 from kinform.informers import InformerStatus
@@ -85,13 +87,28 @@ def controllers_data(engine: Engine, manager: ManagerStatus) -> Any:
     for member, status in zip(engine.members, manager.components, strict=True):
         data = to_data(status)
         controller = member.component.controller
-        data["controller"] = None if controller is None else to_data(controller.status())
+        data["controller"] = None if controller is None else _controller_data(controller)
         components.append(data)
     return {**to_data(manager), "components": components}
 
 
+def _controller_data(controller: ManagedController) -> Any:
+    try:
+        status = controller.status()
+    except Exception as error:  # a custom controller
+        return {"error": describe(error)}
+    data = to_data(status)
+    queue = getattr(status, "queue", None)
+    for name in ("oldest_key", "longest_running_key"):
+        # Keys as logs show them: ``namespace/name`` for a request, whatever its structure.
+        key = getattr(queue, name, None)
+        if key is not None:
+            data["queue"][name] = str(key)
+    return data
+
+
 def to_data(value: Any) -> Any:
-    """Return a status as JSON types. Keys of a queue may be of any type: they become text."""
+    """Return a status as JSON types. What JSON does not have becomes text."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
 
 
@@ -127,13 +144,20 @@ def informers_html(data: Any) -> str:
         page.table(
             ("kind", "handler", "pending", "oldest", "processed", "failed", "last error"),
             [
-                (kind, name, handler["depth"], seconds_text(handler["age"]), handler["processed"],
-                 handler["failed"], handler["last_error"] or "")
+                (
+                    kind,
+                    name,
+                    handler["depth"],
+                    seconds_text(handler["age"] if handler["depth"] else None),
+                    handler["processed"],
+                    handler["failed"],
+                    handler["last_error"] or "",
+                )
                 for kind, each in rows.items()
                 for name, handler in each["handlers"].items()
             ],
             title="Handlers",
-        )  # fmt: skip
+        )
         page.table(
             ("kind", "when", "error", "message"),
             [
@@ -149,8 +173,8 @@ def informers_html(data: Any) -> str:
 def controllers_html(data: Any) -> str:
     """Return the page of the controllers."""
     page = Page(f"Controllers of {data['name']}")
-    leader = f", the leader is {data['leader']}" if data["leader"] else ""
-    role = "leader" if data["is_leader"] else "not the leader"
+    leader = f" ({data['leader']} is)" if data["leader"] and not data["is_leader"] else ""
+    role = "this is the leader" if data["is_leader"] else "this is not the leader"
     page.text(f"{data['state']}, {role}{leader}")
     page.problems([f"{c['name']}: {c['problem']}" for c in data["components"] if c["problem"]])
     page.table(
@@ -169,37 +193,97 @@ def controllers_html(data: Any) -> str:
         ],
         empty="no components",
     )
-    for component in data["components"]:
-        if isinstance(component["controller"], dict):
-            _controller_html(page, component["name"], component["controller"])
+    controllers = {
+        each["name"]: each["controller"]
+        for each in data["components"]
+        if isinstance(each["controller"], dict)
+    }
+    _queues_html(page, controllers)
+    _reconciles_html(page, controllers)
+    page.table(
+        ("controller", "source", "synced", "required", "failures", "problem"),
+        [
+            (name, each["name"], each["has_synced"], each["is_required"], each["failures"],
+             each["problem"])
+            for name, status in controllers.items()
+            for each in status.get("sources", ())
+        ],
+        title="Sources",
+    )  # fmt: skip
+    for name, status in controllers.items():
+        if "queue" not in status:  # of another class
+            page.table((name, ""), list(status.items()))
     return page.render()
 
 
-def _controller_html(page: Page, name: str, status: dict[str, Any]) -> None:
-    """Add one controller. Unknown fields are shown, too: a controller may be of another class."""
-    page.heading(name)
-    simple = {key: value for key, value in status.items() if not isinstance(value, dict | list)}
-    page.table(tuple(simple), [tuple(simple.values())])
-    queue = status.get("queue")
-    if isinstance(queue, dict):
-        page.table(
-            ("ready", "delayed", "in work", "oldest key", "waits", "longest running key", "runs",
-             "next due", "adds", "retries"),
-            [(
-                queue.get("ready"), queue.get("delayed"), queue.get("processing"),
-                queue.get("oldest_key"), seconds_text(queue.get("oldest_age")),
-                queue.get("longest_running_key"), seconds_text(queue.get("longest_running")),
-                seconds_text(queue.get("next_due")), queue.get("adds"), queue.get("retries"),
-            )],
-            title="Queue",
-        )  # fmt: skip
-    for key, value in status.items():
-        if key == "queue" or not value:
-            continue
-        if isinstance(value, dict):
-            page.table((key, ""), list(value.items()))
-        elif isinstance(value, list):
-            page.records(key, value)
+def _queues_html(page: Page, controllers: Mapping[str, Any]) -> None:
+    queues = {name: each["queue"] for name, each in controllers.items() if each.get("queue")}
+    page.table(
+        ("controller", "ready", "delayed", "next due", "in work", "oldest key", "waits",
+         "longest running key", "runs", "adds", "retries"),
+        [
+            (
+                name,
+                each["ready"],
+                each["delayed"],
+                seconds_text(each["next_due"]),
+                each["processing"],
+                each["oldest_key"],
+                seconds_text(each["oldest_age"]),
+                each["longest_running_key"],
+                seconds_text(each["longest_running"]),
+                each["adds"],
+                each["retries"],
+            )
+            for name, each in queues.items()
+        ],
+        title="Queues",
+    )  # fmt: skip
+
+
+def _reconciles_html(page: Page, controllers: Mapping[str, Any]) -> None:
+    known = {name: each for name, each in controllers.items() if "outcomes" in each}
+    outcomes = list(dict.fromkeys(key for each in known.values() for key in each["outcomes"]))
+    page.table(
+        ("controller", "state", "workers", *outcomes, "timeouts"),
+        [
+            (
+                name,
+                each["state"],
+                each["workers"],
+                *(each["outcomes"].get(outcome, 0) for outcome in outcomes),
+                each["timeouts"],
+            )
+            for name, each in known.items()
+        ],
+        title="Reconciles",
+    )
+    page.table(
+        ("controller", "key", "for"),
+        [
+            (name, key, seconds_text(seconds))
+            for name, each in known.items()
+            for key, seconds in each["active"].items()
+        ],
+        title="Running now",
+    )
+    now = time.time()
+    page.table(
+        ("controller", "key", "attempt", "when", "error", "is tried again"),
+        [
+            (
+                name,
+                failure["key"],
+                failure["attempt"],
+                seconds_text(max(0.0, now - failure["at"]), " ago"),
+                failure["error"],
+                not failure["is_terminal"],
+            )
+            for name, each in known.items()
+            for failure in each["failures"]
+        ],
+        title="Last failures",
+    )
 
 
 def _counts(counts: Mapping[str, int]) -> str:

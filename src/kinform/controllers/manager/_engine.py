@@ -53,7 +53,7 @@ class Engine:
         server: HttpServer | None,
         election: ManagedElector | None,
         exit_on_lost_lease: bool,
-        recorder: ManagedRecorder | None,
+        recorder: ManagedRecorder,
         grace: float | None,
         sync_timeout: float | None,
     ) -> None:
@@ -167,7 +167,7 @@ class Engine:
             self._fail(error, "the start")
 
     async def _start_in_order(self) -> None:
-        if self._recorder is not None and not self._recorder.is_running:
+        if not self._recorder.is_running:
             self._recorder.start()
             self._owns_recorder = True
         # First, so that probes are answered, with reasons, while caches fill.
@@ -264,7 +264,7 @@ class Engine:
         self._may_release.set()
         if self._campaign is not None and not await grace.let_end([self._campaign]):
             grace.late["election"] = "holds the lease, because leader-only work has not ended"
-        if self._recorder is not None and self._owns_recorder:
+        if self._owns_recorder:
             self._recorder.stop()
             await grace.clean_up({"event recorder": _wait_for(self._recorder.stopped)})
         self._note_late(grace)

@@ -54,20 +54,11 @@ class Page:
                 self.text(empty)
             return
         caption = f"<caption>{escape(title)}</caption>" if title else ""
-        head = "".join(f"<th>{escape(_label(each))}</th>" for each in columns)
+        head = "".join(f"<th>{escape(each.replace('_', ' '))}</th>" for each in columns)
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in rows)
         self._body.append(
             f"<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
         )
-
-    def records(self, title: str, records: Sequence[Any]) -> None:
-        """Add a table of records, with a column for each field."""
-        if all(isinstance(each, dict) for each in records):
-            columns = list(dict.fromkeys(key for each in records for key in each))
-            rows = [[each.get(column) for column in columns] for each in records]
-            self.table(columns, rows, title=_label(title))
-        else:
-            self.table((title,), [(each,) for each in records])
 
     def render(self) -> str:
         body = "\n".join(self._body)
@@ -97,10 +88,6 @@ def bytes_text(number: float) -> str:
     return f"{number:.1f} GiB"
 
 
-def _label(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return f"<td>{'yes' if value else 'no'}</td>"
@@ -114,7 +101,7 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, dict):
-        return ", ".join(f"{_label(str(key))}: {_text(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {_text(each)}" for key, each in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):
         return ", ".join(map(_text, value))
     return str(value)

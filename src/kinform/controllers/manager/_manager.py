@@ -30,6 +30,7 @@ from kinform.controllers.manager._protocols import (
 from kinform.controllers.manager._signals import stop_on_signals
 from kinform.controllers.manager._status import ManagerStatus
 from kinform.controllers.manager._write_guard import LeaderWriteGuard
+from kinform.controllers.recorder import EventRecorder
 from kinform.errors import AlreadyStoppedError, ConfigError
 from kinform.informers import Health
 from kinform.metrics import NO_METRICS, Metrics
@@ -54,7 +55,8 @@ class Manager(Runnable):
         election: Elects one of several replicas; without it, this process is the leader.
         address: Where to serve probes, metrics and debug pages: ``host:port``, or ``:port`` for
             loopback only. ``None`` serves nothing.
-        recorder: Records events about objects; started and stopped with the manager.
+        recorder: Records events about objects; by default one of the manager's name. It is started
+            and stopped with the manager, unless it runs already.
         grace: Seconds that the whole shutdown may take. Controllers may use 80 % of it to finish
             their current keys. 0 cancels them at once, ``None`` waits for ever.
         sync_timeout: Seconds that the caches may take to sync at the start.
@@ -64,7 +66,7 @@ class Manager(Runnable):
         debug: Whether to serve ``/debug/``: pages that show names of objects, and errors.
         metrics: Receives the metrics of caches and controllers. By default those of Prometheus, if
             there is an address and prometheus_client is installed.
-        name: The name used in logs and errors.
+        name: The name used in logs, errors and events.
 
     Raises:
         ConfigError: An argument is invalid.
@@ -94,7 +96,9 @@ class Manager(Runnable):
         if metrics is None:
             metrics = NO_METRICS if address is None else default_metrics()
         self._metrics = metrics
-        self._recorder = recorder
+        self._recorder: ManagedRecorder = (
+            EventRecorder(client, name, metrics=metrics) if recorder is None else recorder
+        )
         self._liveness = HealthChecks("healthz")
         self._readiness = HealthChecks("readyz")
         self._clusters = ClusterSet(None if election is None else LeaderWriteGuard())
@@ -117,7 +121,7 @@ class Manager(Runnable):
             server=self._server,
             election=election,
             exit_on_lost_lease=exit_on_lost_lease,
-            recorder=recorder,
+            recorder=self._recorder,
             grace=grace,
             sync_timeout=sync_timeout,
         )
@@ -145,7 +149,7 @@ class Manager(Runnable):
         return self._own.cache
 
     @property
-    def recorder(self) -> Any:
+    def recorder(self) -> ManagedRecorder:
         """Records events about objects."""
         return self._recorder
 

@@ -110,7 +110,7 @@ class Supervisor:
         if self.state == "failed":
             return f"failed: {describe(self.last_error)}"
         if self.last_error is not None and self._has_failed_recently():
-            return f"restarted {self.restarts} times, last error: {describe(self.last_error)}"
+            return f"restarts: {self.restarts}, last error: {describe(self.last_error)}"
         return "; ".join(self._problems_of_component())
 
     def status(self) -> ComponentStatus:

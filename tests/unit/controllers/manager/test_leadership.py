@@ -13,7 +13,12 @@ from kinform.controllers.manager import Manager
 from kinform.errors import LeadershipLostError
 from kinform.models.core.v1 import ConfigMap
 from kinform.testing import ApiServer, virtual_time
-from tests.support.managed_fakes import FakeController, FakeElector, new_manager
+from tests.support.managed_fakes import (
+    FakeController,
+    FakeElector,
+    FakeLeadership,
+    new_manager,
+)
 from tests.support.waiting import wait_until
 
 
@@ -161,6 +166,27 @@ async def test_a_standby_that_stops_is_never_elected() -> None:
 
 
 @virtual_time
+async def test_an_election_that_is_won_while_stopping_starts_nothing() -> None:
+    journal: list[str] = []
+
+    class LateElector(FakeElector):
+        async def run(self, work: Any, *, again: bool = True) -> None:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                await work(FakeLeadership(1))
+                raise
+
+    manager = new_manager(election=LateElector())
+    manager.add(FakeController("web", journal))
+    async with manager:
+        await manager.ready
+        await asyncio.sleep(1)
+
+    assert journal == ["web warms up", "web is closed"]
+
+
+@virtual_time
 async def test_the_lease_is_kept_while_leader_only_work_does_not_stop() -> None:
     journal: list[str] = []
     elector = FakeElector(journal)
@@ -274,6 +300,21 @@ async def test_writes_of_leader_only_components_need_a_valid_lease(
         assert "create v1/configmaps default/second was not sent: term 1 is over" in str(errors[0])
         # After the stop, the client is as before.
         await write("fourth")
+
+
+@virtual_time
+async def test_writes_are_checked_only_while_the_manager_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hooks: list[object] = []
+    monkeypatch.setattr(Client, "add_write_hook", lambda client, hook: hooks.append(hook))
+    monkeypatch.setattr(Client, "remove_write_hook", lambda client, hook: hooks.remove(hook))
+    manager = new_manager(election=FakeElector())
+    before = list(hooks)  # of the cache
+    async with manager:
+        await manager.ready
+        assert len(hooks) == len(before) + 1
+    assert [hook for hook in hooks if hook not in before] == []
 
 
 class NoticingController(FakeController):

@@ -106,6 +106,25 @@ async def test_a_component_that_ignores_cancellation_is_named_and_everything_els
 
 
 @virtual_time
+async def test_work_that_needs_no_lease_is_abandoned_by_a_second_cancellation() -> None:
+    manager = new_manager(grace=5)
+
+    async def waits_for_a_thread() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.Event().wait()
+
+    manager.add(waits_for_a_thread, needs_leader=False)
+    await _started(manager)
+    await _stopped(manager)
+    await asyncio.sleep(1)
+
+    assert "waits_for_a_thread still runs" in str(manager.failure)
+    assert _no_tasks_left()
+
+
+@virtual_time
 async def test_without_grace_nothing_may_finish() -> None:
     journal: list[str] = []
     manager = new_manager(grace=0)
@@ -180,9 +199,25 @@ async def test_a_stop_during_the_warm_up_leaves_nothing() -> None:
     elector.win()
 
     assert await _stopped(manager) < 1
-    assert journal == ["web warms up", "web is closed"]
+    assert journal == ["web warms up", "web stays cold", "web is closed"]
     assert manager.failure is None
     assert _no_tasks_left()
+
+
+@virtual_time
+async def test_warm_ups_are_cancelled_at_once_while_others_finish() -> None:
+    journal: list[str] = []
+    manager = new_manager()
+    manager.add(FakeController("web", journal, finishing=10))
+    await _started(manager)
+    cold = FakeController("cold", journal)
+    cold.may_warm_up.clear()
+    manager.add(cold)
+    await asyncio.sleep(1)
+    del journal[:]
+    await _stopped(manager)
+
+    assert journal[:2] == ["cold stays cold", "web finished"]
 
 
 @virtual_time
