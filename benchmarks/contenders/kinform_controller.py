@@ -68,7 +68,7 @@ class Window:
 
     def note(self, event: InformerEvent[Any]) -> bool:
         """A predicate, which lets all events pass."""
-        if self._is_open and event.type is ChangeType.UPDATED:
+        if self._is_open and event.type is ChangeType.UPDATED and event.object is not None:
             written_at = event.object.labels.get(STAMP)
             namespace, _, name = event.key.partition("/")
             if written_at is not None:

@@ -61,7 +61,7 @@ def test_failed_keys_wait_while_the_program_is_idle(server: Server) -> None:
     assert record["rest"] > 0
 
 
-def test_only_changes_of_the_window_are_measured(server: Server) -> None:
+def test_each_change_of_the_window_is_measured(server: Server) -> None:
     with ExitStack() as stack:
         program, _ = run(server).start(stack, KINFORM, stamps=True)
         program.ask("open")
