@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from kinform.api import ApiResource
@@ -83,7 +83,7 @@ class ObjectWriter:
             dry_run=dry_run,
         )
 
-        async def send() -> Answer:
+        async def send(before_retry: Callable[[], None] | None) -> Answer:
             nonlocal body
             if is_incomplete:
                 # Permission to write a subresource does not imply permission to read it.
@@ -91,7 +91,13 @@ class ObjectWriter:
                 source = Location(found.gvr, home, name, subresource if is_other_kind else "")
                 body = await self._complete(handle, source, found)
             return await self._requester.ask(
-                method, path, query, resource=found, body=body, media=media
+                method,
+                path,
+                query,
+                resource=found,
+                body=body,
+                media=media,
+                before_retry=before_retry,
             )
 
         def read(answer: Answer) -> Handle:

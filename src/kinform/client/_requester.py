@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -53,10 +53,12 @@ class Requester:
         listing: bool = False,
         retry: bool = True,
         only_json: bool = False,
+        before_retry: Callable[[], None] | None = None,
     ) -> Answer:
         """Send a request. Reads may return JSON or protobuf; writes use JSON.
 
         With ``only_json``, a read returns JSON, which has fields unknown to kinform.
+        ``before_retry`` is called before a request is repeated; an exception prevents it.
 
         Raises:
             ApiError: The server refused the request.
@@ -69,7 +71,7 @@ class Requester:
             headers["Content-Type"] = media
         request = Request(method, path, query, headers, body)
         try:
-            response, answer = await self._fetch(request, retry)
+            response, answer = await self._fetch(request, retry, before_retry)
         except NotFoundError as error:
             await self._resolver.explain_not_found(resource, path, error)
             raise
@@ -88,9 +90,11 @@ class Requester:
             self._negotiation.learn(resource, content_type)
         return wire_for(content_type, what=what)
 
-    async def _fetch(self, request: Request, retry: bool) -> tuple[Response, bytes]:
+    async def _fetch(
+        self, request: Request, retry: bool, before_retry: Callable[[], None] | None
+    ) -> tuple[Response, bytes]:
         try:
-            return await self._sender.fetch(request, retry=retry)
+            return await self._sender.fetch(request, retry=retry, before_retry=before_retry)
         except NotAcceptableError:
             if not self._only_metadata:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import msgspec
 
@@ -46,10 +47,17 @@ class RetryingSender:
         self._timeout = timeout
         self.reachability = Reachability()
 
-    async def fetch(self, request: Request, *, retry: bool = True) -> tuple[Response, bytes]:
+    async def fetch(
+        self,
+        request: Request,
+        *,
+        retry: bool = True,
+        before_retry: Callable[[], None] | None = None,
+    ) -> tuple[Response, bytes]:
         """Send a request and return the response with its complete body.
 
         With ``retry=False``, a response with Retry-After is raised like any other refusal.
+        ``before_retry`` is called before each retry; an exception prevents it.
 
         Raises:
             ApiError: The server refused the request.
@@ -57,7 +65,7 @@ class RetryingSender:
             TransportError: The server did not respond.
         """
         request = msgspec.structs.replace(request, total_timeout=self._timeout)
-        response = await self.open(request, retry=retry)
+        response = await self.open(request, retry=retry, before_retry=before_retry)
         try:
             return response, await response.read(self.max_body_size)
         except ResponseTooLargeError as error:
@@ -69,7 +77,13 @@ class RetryingSender:
         finally:
             await response.close()
 
-    async def open(self, request: Request, *, retry: bool = True) -> Response:
+    async def open(
+        self,
+        request: Request,
+        *,
+        retry: bool = True,
+        before_retry: Callable[[], None] | None = None,
+    ) -> Response:
         """Send a request and return the response before its body. The caller closes it.
 
         Raises:
@@ -89,6 +103,8 @@ class RetryingSender:
             retries += 1
             logger.debug("%s: %s, retrying in %.1f s", what, code, wait)
             await asyncio.sleep(wait)
+            if before_retry is not None:
+                before_retry()
 
     async def _attempt(self, request: Request) -> Response:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
@@ -289,9 +289,15 @@ class Verbs(Generic[T]):
             dry_run=dry_run,
         )
 
-        async def send() -> Answer:
+        async def send(before_retry: Callable[[], None] | None) -> Answer:
             return await self._requester.ask(
-                "PATCH", path, query, resource=place, body=body, media=media
+                "PATCH",
+                path,
+                query,
+                resource=place,
+                body=body,
+                media=media,
+                before_retry=before_retry,
             )
 
         def read(answer: Answer) -> T:
@@ -334,8 +340,10 @@ class Verbs(Generic[T]):
             dry_run=dry_run,
         )
 
-        async def send() -> Answer:
-            return await self._requester.ask("DELETE", path, {}, resource=place, body=body)
+        async def send(before_retry: Callable[[], None] | None) -> Answer:
+            return await self._requester.ask(
+                "DELETE", path, {}, resource=place, body=body, before_retry=before_retry
+            )
 
         def read(answer: Answer) -> T | None:
             if confirms_success(answer):
@@ -378,10 +386,16 @@ class Verbs(Generic[T]):
             dry_run=dry_run,
         )
 
-        async def send() -> Answer:
+        async def send(before_retry: Callable[[], None] | None) -> Answer:
             try:
                 return await self._requester.ask(
-                    "DELETE", path, query, resource=place, body=body, listing=True
+                    "DELETE",
+                    path,
+                    query,
+                    resource=place,
+                    body=body,
+                    listing=True,
+                    before_retry=before_retry,
                 )
             except MethodNotAllowedError as error:
                 if not namespace:

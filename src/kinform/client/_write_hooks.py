@@ -67,11 +67,18 @@ class WriteHook:
     The methods are plain functions, called on the client's event loop, so they must not block.
     Writes run concurrently: other calls may come between ``before`` and ``after`` of one write.
     For each write whose ``before`` returned, either ``after`` or ``failed`` is called, once, with
-    the same ``Write``. A write that is retried after a Retry-After is still one write.
+    the same ``Write``. A write that is retried after a Retry-After is still one write, with a call
+    of ``before_retry`` for each retry.
     """
 
     def before(self, write: Write) -> None:
         """Called before the request is sent. An exception prevents it and goes to the caller."""
+
+    def before_retry(self, write: Write) -> None:
+        """Called before the request is sent again, which may be a minute after ``before``.
+
+        An exception prevents it and goes to the caller.
+        """
 
     def after(self, write: Write, result: Handle | None) -> None:
         """Called after the server has accepted the write. An exception is logged.
@@ -90,6 +97,10 @@ class WriteHook:
         Only an ``ApiError`` below 500, or an error raised by another hook's ``before``, means that
         the server has not carried out the write. After any other error it may have.
         """
+
+
+SendWrite = Callable[[Callable[[], None] | None], Awaitable[Answer]]
+"""Sends a write. Its argument, if any, is called before each retry."""
 
 
 class WritePipeline:
@@ -114,7 +125,7 @@ class WritePipeline:
             expected="a kinform.client.WriteHook",
             hint="derive your class from it",
         )
-        for method in (hook.before, hook.after, hook.failed):
+        for method in (hook.before, hook.before_retry, hook.after, hook.failed):
             check_plain(f"{method.__name__} of {type(hook).__name__}", method)
         with self._lock:
             if any(each is hook for each in self._hooks):
@@ -126,19 +137,22 @@ class WritePipeline:
         with self._lock:
             self._hooks = tuple(each for each in self._hooks if each is not hook)
 
-    async def run(
-        self, write: Write, send: Callable[[], Awaitable[Answer]], read: Callable[[Answer], R]
-    ) -> R:
+    async def run(self, write: Write, send: SendWrite, read: Callable[[Answer], R]) -> R:
         """Send a write and decode the response, with the calls of all hooks around it."""
         hooks = self._hooks
         if not hooks:
-            return read(await send())
+            return read(await send(None))
         entered: list[WriteHook] = []
+
+        def before_retry() -> None:
+            for hook in hooks:
+                hook.before_retry(write)
+
         try:
             for hook in hooks:
                 hook.before(write)
                 entered.append(hook)
-            answer = await send()
+            answer = await send(before_retry)
             result = read(answer)
         except BaseException as error:
             for hook in reversed(entered):

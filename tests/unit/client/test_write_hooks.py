@@ -26,7 +26,7 @@ from kinform.models.core.v1 import ConfigMap, Pod
 from kinform.models.meta.v1 import ObjectMeta
 from kinform.models.policy.v1 import Eviction
 from kinform.objects import Handle, PartialObjectMetadata, Unstructured
-from kinform.testing import ApiServer
+from kinform.testing import ApiServer, faults
 from kinform.transport import ClusterConfig, Request
 from tests.support.answers import Answer, json_answer
 from tests.support.memory_transport import MemoryTransport
@@ -455,3 +455,35 @@ async def test_results_on_a_server(kinform_api: ApiServer) -> None:
     assert (deleted.kind, deleted.get_path("details.uid")) == ("Status", created.uid)
     assert collection is not None
     assert collection.kind in ("Status", "ConfigMapList")
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "delete_collection"])
+async def test_hook_may_prevent_a_retry(verb: str) -> None:
+    """A write that passed ``before`` may be sent again a minute later."""
+
+    class Guard(Recorder):
+        def before_retry(self, write: Write) -> None:
+            assert write is self.writes[-1]
+            raise StateError("not any more")
+
+    async with ApiServer() as server, Client(server.config) as client:
+        server.create(RAW)
+        busy = faults.status(429, "TooManyRequests", "busy", retry_after=0)
+        verbs: dict[str, Callable[[], Any]] = {
+            "create": lambda: client.create({**RAW, "metadata": {"name": "b"}}),
+            "update": lambda: client.update({**RAW, "data": {"x": "y"}}),
+            "patch": lambda: client.patch(MAPS, "a", {"data": {"x": "y"}}),
+            "delete": lambda: client.delete(MAPS, "a"),
+            "delete_collection": lambda: client.delete_collection(MAPS, namespace="default"),
+        }
+        guard = Guard()
+        client.add_write_hook(guard)
+        name = verb.replace("_", "")
+        server.faults.inject(busy, verb=name, resource="configmaps")
+        with pytest.raises(StateError, match="not any more"):
+            await verbs[verb]()
+        assert server.requests.count(verb=name, resource="configmaps") == 1
+        assert guard.journal == ["before ", "failed "]
+        client.remove_write_hook(guard)
+        server.faults.inject(busy, verb=name, resource="configmaps")
+        await verbs[verb]()

@@ -49,6 +49,14 @@ class LeadershipGuard(WriteHook):
         except LeadershipLostError as error:
             raise LeadershipLostError(f"{write} was not sent: {error}") from None
 
+    def before_retry(self, write: Write) -> None:
+        """Called before the request is sent again after a Retry-After.
+
+        Raises:
+            LeadershipLostError: The leadership is over; the write is not sent again.
+        """
+        self.before(write)
+
     def _is_own_lease(self, write: Write) -> bool:
         return (
             write.resource == _LEASES and f"{write.namespace}/{write.name}" == self.leadership.lease

@@ -31,6 +31,9 @@ class LeaderWriteGuard(WriteHook):
         except LeadershipLostError as error:
             raise LeadershipLostError(f"{write} was not sent: {error}") from None
 
+    def before_retry(self, write: Write) -> None:
+        self.before(write)
+
 
 @contextmanager
 def leader_context(leadership: Any) -> Iterator[None]:

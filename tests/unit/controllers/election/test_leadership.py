@@ -15,7 +15,7 @@ from kinform.errors import ConfigError, LeadershipLostError
 from kinform.models.coordination.v1 import Lease
 from kinform.models.core.v1 import ConfigMap
 from kinform.models.meta.v1 import ObjectMeta
-from kinform.testing import ApiServer
+from kinform.testing import ApiServer, faults
 
 
 class Clock:
@@ -112,6 +112,24 @@ async def test_guard_refuses_every_write_after_the_end(
         await client.delete_collection(ConfigMap, namespace="default")
     assert len(api.requests) == sent
     assert (await client.get(ConfigMap, "a", namespace="default")).name == "a"
+
+
+async def test_guard_refuses_to_send_a_write_again_after_the_end(
+    client: Client, api: ApiServer, leadership: Leadership, clock: Clock
+) -> None:
+    """The server asked to come back later, and the leadership ended meanwhile."""
+
+    def end_of_term(_call: object) -> bool:
+        clock.now = 120.0
+        return True
+
+    busy = faults.status(429, "TooManyRequests", "busy", retry_after=0)
+    api.faults.inject(busy, verb="create", resource="configmaps", when=end_of_term)
+    client.add_write_hook(LeadershipGuard(leadership))
+
+    with pytest.raises(LeadershipLostError, match="was not sent"):
+        await client.create(settings("a"))
+    assert api.requests.count(verb="create", resource="configmaps") == 1
 
 
 async def test_guard_allows_writes_to_the_lease_of_the_election_only(

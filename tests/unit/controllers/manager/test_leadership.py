@@ -12,7 +12,7 @@ from kinform import Client
 from kinform.controllers.manager import Manager
 from kinform.errors import LeadershipLostError
 from kinform.models.core.v1 import ConfigMap
-from kinform.testing import ApiServer, virtual_time
+from kinform.testing import ApiServer, faults, virtual_time
 from tests.support.managed_fakes import (
     FakeController,
     FakeElector,
@@ -280,7 +280,19 @@ async def test_writes_of_leader_only_components_need_a_valid_lease(
                 await asyncio.create_task(write("second"))
             except LeadershipLostError as error:
                 errors.append(error)
+            elector.leadership.is_valid = True
+            busy = faults.status(429, "TooManyRequests", "busy", retry_after=0)
+            kinform_api.faults.inject(busy, verb="create", when=lambda _call: suspend())
+            try:
+                await write("repeated")
+            except LeadershipLostError as error:
+                errors.append(error)
             resume.set()
+
+        def suspend() -> bool:
+            assert elector.leadership is not None
+            elector.leadership.is_valid = False
+            return True
 
         async def everywhere() -> None:
             await resume.wait()
@@ -292,11 +304,11 @@ async def test_writes_of_leader_only_components_need_a_valid_lease(
         with caplog.at_level(logging.INFO):
             async with manager:
                 elector.win()
-                await wait_until(lambda: bool(errors) and not resume.is_set())
+                await wait_until(lambda: len(errors) == 2 and not resume.is_set())
         names = {each.name for each in await client.list(ConfigMap, namespace="default")}
 
         assert {"first", "third"} <= names
-        assert "second" not in names
+        assert not {"second", "repeated"} & names
         assert "create v1/configmaps default/second was not sent: term 1 is over" in str(errors[0])
         # After the stop, the client is as before.
         await write("fourth")
