@@ -7,8 +7,9 @@
 
 Data flows from left to right. This package exports the names that most programs need; the
 others are in ``kinform.api``, ``kinform.objects``, ``kinform.models``,
-``kinform.transport``, ``kinform.client``, ``kinform.informers``, ``kinform.metrics``,
-``kinform.blocking``, ``kinform.generate``, ``kinform.testing``, ``kinform.errors``.
+``kinform.transport``, ``kinform.client``, ``kinform.informers``, ``kinform.workqueue``,
+``kinform.controllers``, ``kinform.metrics``, ``kinform.blocking``, ``kinform.generate``,
+``kinform.testing``, ``kinform.errors``.
 """
 
 from __future__ import annotations

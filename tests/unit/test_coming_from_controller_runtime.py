@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import kinform
-from kinform import Cache, Client, ClusterConfig, SharedInformerFactory, errors
+from kinform import Cache, Client, ClusterConfig, SharedInformerFactory, controllers, errors
 from kinform import cache as cache_package
+from kinform.controllers import predicates
 from tests.unit.test_coming_from_client_go import codes, keywords, resolve
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-controller-runtime.md").read_text("utf-8")
@@ -28,9 +29,12 @@ SHOWN = """
     NewTimeoutError ByObject Options DefaultNamespaces UnsafeDisableDeepCopy
     TransformStripManagedFields SyncPeriod ReaderFailOnMissingInformer ErrCacheNotStarted
     ErrResourceNotCached GetInformer GetInformerForKind RemoveInformer IndexField MatchingFields
+    ControllerManagedBy For Owns Watches Reconciler Request RequeueAfter TerminalError
+    GenerationChangedPredicate EnqueueRequestForOwner SetControllerReference CreateOrUpdate
+    GracefulShutdownTimeout LeaderElectionID AddReadyzCheck SetupSignalHandler
     MatchingLabels DelegatingClient GetAPIReader EnableReadYourWritesConsistency DeleteAllOf
 """
-WORDS = {"async with", "ignore", "namespace/name", "subresource="}
+WORDS = {"async with", "ignore", "namespace/name", "subresource=", "None", "/readyz"}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +45,8 @@ def roots() -> dict[str, Any]:
     informer = SharedInformerFactory(client).core.v1.pods.informer
     named = {name: getattr(cache_package, name) for name in cache_package.__all__}
     named |= {name: value for name, value in vars(errors).items() if name.endswith("Error")}
+    named |= {name: getattr(controllers, name) for name in controllers.__all__}
+    named |= {"predicates": predicates, "manager": controllers.Manager(client)}
     named |= {"Handle": kinform.objects.Handle, "TypedObject": kinform.TypedObject}
     return {**named, "cache": cache, "client": cache.client(), "informer": informer}
 
