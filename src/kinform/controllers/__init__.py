@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kinform.controllers import predicates
 from kinform.controllers._cluster import Cluster
 from kinform.controllers._context import Context
 from kinform.controllers._controller import Controller, controller
@@ -142,6 +143,7 @@ __all__ = [
     "is_controlled_by",
     "owner_requests",
     "owners_of",
+    "predicates",
     "remove_condition",
     "remove_finalizer",
     "remove_owner_reference",

@@ -17,6 +17,25 @@ from kinform.api import LabelSelector
 from kinform.client import Labels, as_label_selector
 from kinform.informers import ChangeSource, ChangeType, InformerEvent
 
+__all__ = [
+    "EventPredicate",
+    "Predicate",
+    "all_of",
+    "annotations_changed",
+    "any_of",
+    "caused_by",
+    "generation_changed",
+    "initial",
+    "labels_changed",
+    "matches_labels",
+    "not_",
+    "of_type",
+    "on_update",
+    "predicate",
+    "resync",
+    "version_changed",
+]
+
 EventPredicate = Callable[[InformerEvent[Any]], object]
 """A function that returns whether an event makes the controller reconcile."""
 
