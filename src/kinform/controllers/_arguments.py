@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kinform._checks import expect
 from kinform.client import ResourceOrModel
 from kinform.controllers.predicates import EventPredicate
 from kinform.controllers.sources import Source, Watch
@@ -26,8 +27,10 @@ def check_name(name: object) -> None:
         )
 
 
-def check_options(*, workers: object, timeout: object, sync_timeout: object) -> None:
-    """Check the numbers among the options.
+def check_options(
+    *, workers: object, timeout: object, sync_timeout: object, rate_limiter: object
+) -> None:
+    """Check the numbers among the options, and the rate limiter.
 
     Raises:
         ConfigError: One is invalid; the message names it.
@@ -39,6 +42,10 @@ def check_options(*, workers: object, timeout: object, sync_timeout: object) -> 
             continue
         if not isinstance(value, int | float) or not value > 0:
             raise ConfigError(f"{option} must be a positive number of seconds, not {value!r}")
+    if rate_limiter is not None and not callable(getattr(rate_limiter, "next_delay", None)):
+        raise ConfigError(
+            f"rate_limiter takes one such as ExponentialBackoff(), not {rate_limiter!r}"
+        )
 
 
 def sources_of(
@@ -53,6 +60,8 @@ def sources_of(
     Raises:
         ConfigError: There is none, or ``owns`` is given without ``for_``.
     """
+    if not callable(when):
+        expect(when, Sequence, receiver="when=", expected="a predicate, or a list of them")
     predicates = (when,) if callable(when) else tuple(when)
     if isinstance(owns, str | type):
         raise ConfigError(f"owns= takes a list of kinds, such as [{owns!r}]")

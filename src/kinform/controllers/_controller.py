@@ -22,7 +22,7 @@ from kinform.controllers.election import Leadership
 from kinform.controllers.predicates import EventPredicate
 from kinform.controllers.sources import OpenSource, Source
 from kinform.errors import AlreadyStartedError, CacheSyncError, StateError
-from kinform.metrics import NO_METRICS, Metrics
+from kinform.metrics import NO_METRICS, Metrics, guarded
 from kinform.workqueue import RateLimiter, WorkQueue, default_rate_limiter
 
 K = TypeVar("K", bound=Hashable)
@@ -88,7 +88,9 @@ class Controller(Generic[K]):
         metrics: Metrics | None = None,
     ) -> None:
         check_name(name)
-        check_options(workers=workers, timeout=timeout, sync_timeout=sync_timeout)
+        check_options(
+            workers=workers, timeout=timeout, sync_timeout=sync_timeout, rate_limiter=rate_limiter
+        )
         self.name = name
         self.needs_leader = needs_leader
         self.metrics = metrics
@@ -106,6 +108,11 @@ class Controller(Generic[K]):
         self._open: list[OpenSource] = []
         self._tasks: dict[asyncio.Task[None], Worker[K]] = {}
         self._is_stopping = False
+        self._is_ending = False
+        # Set while neither warm_up nor work runs.
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = asyncio.Lock()
         self._monitor: LoopMonitor | None = None
 
     # -- running -----------------------------------------------------------------------------
@@ -143,22 +150,30 @@ class Controller(Generic[K]):
         if self._state not in ("new", "closed"):
             raise AlreadyStartedError(f"controller {self.name} is {self._state}; close it first")
         self._state = "warming up"
-        self._is_stopping = False
+        self._is_stopping = self._is_ending = False
+        # New ones, because a closed controller may be started on another event loop.
+        self._idle, self._closing = asyncio.Event(), asyncio.Lock()
         self._stats = ReconcileStats()
         self._cluster, self._recorder = cluster, recorder
         queue: WorkQueue[K] = WorkQueue(
             self.name,
-            rate_limiter=self._rate_limiter or default_rate_limiter(),
+            rate_limiter=default_rate_limiter()
+            if self._rate_limiter is None
+            else self._rate_limiter,
             metrics=self._effective_metrics,
         )
         self._queue = queue
         try:
-            self._open = [source.open(queue, cluster) for source in self._sources]
+            for source in self._sources:
+                self._open = [*self._open, source.open(queue, cluster)]
             await self._wait_for_sources()
+            self._state = "standby"
         except BaseException:
-            await self.close()
+            await self._release()
+            self._state = "closed"
             raise
-        self._state = "standby"
+        finally:
+            self._idle.set()
 
     async def _wait_for_sources(self) -> None:
         required = [source for source in self._open if source.is_required]
@@ -201,6 +216,8 @@ class Controller(Generic[K]):
             loop=loop,
         )
         self._state = "working"
+        self._idle.clear()
+        parent = asyncio.current_task()
         metrics = self._effective_metrics
         metrics.workers_started(self.name, self._workers, lambda: len(self._stats.active))
         self._monitor = monitor = LoopMonitor.of(loop)
@@ -216,22 +233,37 @@ class Controller(Generic[K]):
                         stats=self._stats,
                         metrics=metrics,
                         timeout=self._timeout,
+                        is_cancelled=lambda: (
+                            self._is_ending or (parent is not None and parent.cancelling() > 0)
+                        ),
                     )
-                    task = group.create_task(
-                        worker.run(lambda: self._is_stopping), name=f"{self.name}-{number}"
-                    )
+                    task = group.create_task(self._run(worker), name=f"{self.name}-{number}")
                     self._tasks[task] = worker
         except BaseExceptionGroup as errors:
             # One reason is enough: all workers stop for the same.
             raise errors.exceptions[0] from None
         finally:
             self._tasks.clear()
+            self._is_ending = False
             self._state = "standby"
             monitor.release()
             metrics.workers_stopped(self.name)
+            self._idle.set()
+
+    async def _run(self, worker: Worker[K]) -> None:
+        try:
+            await worker.run(lambda: self._is_stopping)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._is_ending = True  # the task group cancels the others
+            raise
 
     def stop(self) -> None:
-        """Let the workers finish their current reconcile, and ``work`` return. Idempotent."""
+        """Let the workers finish their current reconcile, and ``work`` return. Idempotent.
+
+        It is final: ``work`` returns at once until the controller is closed and warmed up again.
+        """
         self._is_stopping = True
         for task, worker in self._tasks.items():
             if worker.is_idle:
@@ -240,11 +272,35 @@ class Controller(Generic[K]):
     async def close(self) -> None:
         """Close sources and queue, and return when nothing of the controller runs any more.
 
-        Idempotent. The controller may be warmed up again.
+        Running reconciles are cancelled, as by cancelling ``work``, which returns. A ``warm_up``
+        that has not finished raises AlreadyStoppedError. Idempotent. The controller may be warmed
+        up again.
+
+        Raises:
+            StateError: A reconciler called it, and it would wait for itself; call ``stop``.
         """
-        opened, self._open = self._open, []
-        for source in opened:
-            await source.close()
+        if asyncio.current_task() in self._tasks:
+            raise StateError(f"a reconciler of {self.name} cannot close it; call stop() instead")
+        async with self._closing:
+            await self._end_work()
+            await self._release()
+            await self._idle.wait()
+            self._state = "closed"
+
+    async def _end_work(self) -> None:
+        """Cancel running reconciles; those on threads have a moment to return, as anywhere."""
+        while self._tasks:
+            self._is_ending = True
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(list(self._tasks), timeout=_END_OF_THREADS)
+            await asyncio.sleep(0)  # work itself
+
+    async def _release(self) -> None:
+        while self._open:  # also what watch() adds meanwhile
+            opened, self._open = self._open, []
+            for source in opened:
+                await source.close()
         if self._queue is not None:
             self._queue.shutdown()
         if not await self._caller.close(_END_OF_THREADS):
@@ -254,7 +310,6 @@ class Controller(Generic[K]):
                 self.name,
                 self._caller.abandoned,
             )
-        self._state = "closed"
 
     # -- sources -----------------------------------------------------------------------------
 
@@ -329,7 +384,7 @@ class Controller(Generic[K]):
 
     @property
     def _effective_metrics(self) -> Metrics:
-        return NO_METRICS if self.metrics is None else self.metrics
+        return NO_METRICS if self.metrics is None else guarded(self.metrics, self.name)
 
     def __repr__(self) -> str:
         return f"<Controller {self.name!r} {self._state}>"

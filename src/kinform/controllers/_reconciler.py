@@ -58,15 +58,25 @@ class ReconcileCaller:
     async def call(self, context: Context[Any]) -> object:
         """Return what the reconciler returns, or raise what it raises."""
         if self.is_async:
-            return await self._function(context.request, context)
-        result = await self._threads.call(self._function, context.request, context)
-        if inspect.iscoroutine(result):
-            result.close()
-            raise ConfigError(
-                f"the reconciler of {self._name} is def but returned a coroutine, which is not "
-                "awaited; make it async def"
-            )
-        return result
+            return self._checked(await self._function(context.request, context))
+        return await self._threads.call(self._call_on_thread, context)
+
+    def _call_on_thread(self, context: Context[Any]) -> object:
+        return self._checked(self._function(context.request, context))
+
+    def _checked(self, result: object) -> object:
+        if not inspect.iscoroutine(result):
+            return result
+        result.close()
+        kind, remedy = (
+            ("async def", "await it in the reconciler")
+            if self.is_async
+            else ("def", "make it async def")
+        )
+        raise ConfigError(
+            f"the reconciler of {self._name} is {kind} but returned a coroutine, which is not "
+            f"awaited; {remedy}"
+        )
 
     @property
     def abandoned(self) -> int:

@@ -44,7 +44,10 @@ class DaemonThreads:
         call.done.add_done_callback(self._count_down)
         if self._running > len(self._threads) < self._limit:
             thread = threading.Thread(
-                target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True
+                target=_work,
+                args=(self._calls,),
+                name=f"{self._name}-{len(self._threads)}",
+                daemon=True,
             )
             self._threads.append(thread)
             thread.start()
@@ -61,19 +64,25 @@ class DaemonThreads:
             done.exception()  # retrieved: a cancelled caller does not
 
     async def close(self, timeout: float) -> bool:
-        """End the threads; return whether all have ended within ``timeout`` seconds."""
-        for _ in self._threads:
-            self._calls.put(None)
+        """End the threads; return whether all have ended within ``timeout`` seconds.
+
+        Later calls have new threads.
+        """
+        threads, self._threads = self._threads, []
+        calls, self._calls = self._calls, queue.SimpleQueue()
+        for _ in threads:
+            calls.put(None)
         deadline = asyncio.get_running_loop().time() + timeout
-        while any(thread.is_alive() for thread in self._threads):
+        while any(thread.is_alive() for thread in threads):
             if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(0.005)
         return True
 
-    def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call.run()
+
+def _work(calls: queue.SimpleQueue[_Call | None]) -> None:
+    while (call := calls.get()) is not None:
+        call.run()
 
 
 class _Call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Hashable
@@ -28,6 +29,8 @@ _log = logging.getLogger("kinform.controllers")
 
 # A reconciler that never awaits must leave the loop to others now and then.
 _TURN = 0.005
+# The delay of a retry if the rate limiter fails.
+_WITHOUT_LIMITER = 1.0
 
 
 class Worker(Generic[K]):
@@ -40,6 +43,7 @@ class Worker(Generic[K]):
         stats: Counts the outcomes.
         metrics: Receives each outcome.
         timeout: Seconds that a reconcile may take; ``None`` without limit.
+        is_cancelled: Whether the workers are being cancelled, and not only a reconcile.
 
     Attributes:
         is_idle: Whether it waits for a key, so that it can be cancelled without a loss.
@@ -54,6 +58,7 @@ class Worker(Generic[K]):
         stats: ReconcileStats,
         metrics: Metrics,
         timeout: float | None,
+        is_cancelled: Callable[[], bool],
     ) -> None:
         self._queue = queue
         self._caller = caller
@@ -61,6 +66,7 @@ class Worker(Generic[K]):
         self._stats = stats
         self._metrics = metrics
         self._timeout = timeout
+        self._is_cancelled = is_cancelled
         self.is_idle = False
 
     async def run(self, is_stopping: Callable[[], bool]) -> None:
@@ -86,12 +92,26 @@ class Worker(Generic[K]):
                         f"{self._environment.name} has lost its leadership, so it stops working"
                     )
                 await self._reconcile(key)
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    await self._settle(task)
             finally:
                 queue.done(key)
             now = time.monotonic()
             if now - turn_began > _TURN:
                 await asyncio.sleep(0)
                 turn_began = time.monotonic()
+
+    async def _settle(self, task: asyncio.Task[Any]) -> None:
+        """End this worker if it was cancelled while the reconciler did not let it through.
+
+        A reconciler that cancelled itself does not end its worker.
+        """
+        if self._is_cancelled():
+            raise asyncio.CancelledError
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)  # a cancellation that was not delivered yet
+        while task.cancelling():
+            task.uncancel()
 
     async def _reconcile(self, key: K) -> None:
         queue, stats = self._queue, self._stats
@@ -102,21 +122,21 @@ class Worker(Generic[K]):
         try:
             outcome = self._apply(context, await self._call(context))
         except TerminalError as error:
-            outcome = self._end(context, str(error))
+            outcome = self._end(context, _text(error))
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if task is None or (task.cancelling() and self._is_cancelled()):
                 # For the next leader, or the next start.
                 queue.add(key, priority=context.priority)
                 raise
-            # This task was not cancelled: the reconciler awaited something that was.
+            # The workers go on: the reconciler awaited something cancelled, or cancelled itself.
             outcome = self._fail(context, error)
-        except Exception as error:
-            outcome = self._fail(context, error)
-        except BaseException as error:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:
             # An exit: counted and logged, but it ends the program, as it should.
             self._fail(context, error)
             raise
+        except BaseException as error:
+            outcome = self._fail(context, error)
         finally:
             del stats.active[key]
         stats.outcomes[outcome] += 1
@@ -132,11 +152,14 @@ class Worker(Generic[K]):
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            self._stats.timeouts += 1
-            self._metrics.reconcile_timed_out(self._environment.name)
             raise ReconcileTimeoutError(
                 f"it took longer than {self._timeout:g} s and was cancelled"
             ) from error
+        finally:
+            # Also if the reconciler returned something, or raised another error, when cancelled.
+            if deadline.expired():
+                self._stats.timeouts += 1
+                self._metrics.reconcile_timed_out(self._environment.name)
 
     def _apply(self, context: Context[K], result: object) -> Outcome:
         queue, key = self._queue, context.request
@@ -174,9 +197,9 @@ class Worker(Generic[K]):
 
     def _fail(self, context: Context[K], error: BaseException) -> Outcome:
         """Note a failure, and queue the key again with backoff."""
-        queue, key = self._queue, context.request
-        queue.add(key, rate_limited=True, priority=context.priority)
-        text = f"{type(error).__name__}: {error}"
+        key = context.request
+        self._retry(context)
+        text = f"{type(error).__name__}: {_text(error)}"
         self._stats.failed(key, context.attempt, text)
         # The traceback once for each series of failures: the others are most often the same.
         _log.error(
@@ -188,6 +211,27 @@ class Worker(Generic[K]):
             exc_info=error if context.attempt == 1 else None,
         )
         return Outcome.ERROR
+
+    def _retry(self, context: Context[K]) -> None:
+        queue, key = self._queue, context.request
+        try:
+            queue.add(key, rate_limited=True, priority=context.priority)
+        except Exception:  # of the user's rate limiter
+            _log.exception(
+                "%s: its rate limiter failed, so %s is tried again in %g s",
+                context.controller,
+                key,
+                _WITHOUT_LIMITER,
+            )
+            queue.add(key, after=_WITHOUT_LIMITER, priority=context.priority)
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error, whose class may be broken."""
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"(its text cannot be read: {type(broken).__name__})"
 
 
 def _priority(result: Any, context: Context[Any]) -> int:

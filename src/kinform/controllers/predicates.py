@@ -10,11 +10,13 @@ such a one of a function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
-from kinform._checks import check_plain
+from kinform._checks import check_callable, check_plain
 from kinform.api import LabelSelector
 from kinform.client import Labels, as_label_selector
+from kinform.errors import ConfigError
 from kinform.informers import ChangeSource, ChangeType, InformerEvent
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
     "version_changed",
 ]
 
+E = TypeVar("E", bound=StrEnum)
+
 EventPredicate = Callable[[InformerEvent[Any]], object]
 """A function that returns whether an event makes the controller reconcile."""
 
@@ -56,6 +60,7 @@ class Predicate:
     __slots__ = ("_test", "name")
 
     def __init__(self, test: EventPredicate, name: str = "") -> None:
+        check_callable("a predicate", test)
         check_plain("a predicate", test)
         self._test = test
         self.name = name or getattr(test, "__name__", type(test).__name__)
@@ -103,14 +108,33 @@ def not_(test: EventPredicate) -> Predicate:
     return Predicate(lambda event: not part(event), f"~{part.name}")
 
 
+def _member(kind: type[E], value: object) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ConfigError(
+            f"{value!r} is not a {kind.__name__}; there are {', '.join(kind)}"
+        ) from None
+
+
 def caused_by(*sources: ChangeSource) -> Predicate:
-    """Return a predicate that passes events of these causes."""
-    return Predicate(lambda event: event.source in sources, f"caused_by({', '.join(sources)})")
+    """Return a predicate that passes events of these causes.
+
+    Raises:
+        ConfigError: There is no such cause.
+    """
+    causes = [_member(ChangeSource, source) for source in sources]
+    return Predicate(lambda event: event.source in causes, f"caused_by({', '.join(causes)})")
 
 
 def of_type(*types: ChangeType) -> Predicate:
-    """Return a predicate that passes events of these types."""
-    return Predicate(lambda event: event.type in types, f"of_type({', '.join(types)})")
+    """Return a predicate that passes events of these types.
+
+    Raises:
+        ConfigError: There is no such type.
+    """
+    wanted = [_member(ChangeType, each) for each in types]
+    return Predicate(lambda event: event.type in wanted, f"of_type({', '.join(wanted)})")
 
 
 def matches_labels(labels: Labels) -> Predicate:
@@ -134,6 +158,7 @@ def on_update(changed: Callable[[Any, Any], object], name: str = "") -> Predicat
 
     on_update(lambda old, new: old.spec.replicas != new.spec.replicas)
     """
+    check_callable("changed", changed)
     check_plain("changed", changed)
 
     def passes(event: InformerEvent[Any]) -> object:
@@ -155,8 +180,7 @@ labels_changed = on_update(lambda old, new: old.labels != new.labels, "labels_ch
 """Passes updates that change labels."""
 
 annotations_changed = on_update(
-    lambda old, new: old.get_path("metadata.annotations") != new.get_path("metadata.annotations"),
-    "annotations_changed",
+    lambda old, new: _annotations(old) != _annotations(new), "annotations_changed"
 )
 """Passes updates that change annotations."""
 
@@ -170,6 +194,11 @@ initial = caused_by(*_INITIAL)
 
 resync = caused_by(ChangeSource.RESYNC)
 """Passes periodic deliveries of unchanged objects."""
+
+
+def _annotations(obj: Any) -> Any:
+    """Return the annotations; none, null and an empty mapping are the same."""
+    return obj.get_path("metadata.annotations") or {}
 
 
 def _as_predicate(test: EventPredicate) -> Predicate:

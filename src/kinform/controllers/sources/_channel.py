@@ -8,7 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from kinform._checks import check_plain
 from kinform.controllers._cluster import Cluster
+from kinform.controllers.sources._mapping import keys_in
 from kinform.controllers.sources._source import OpenSource, Source
+from kinform.errors import StateError
 from kinform.workqueue import WorkQueue
 
 K = TypeVar("K", bound=Hashable)
@@ -43,7 +45,7 @@ class Channel(Source[K], Generic[K]):
 
     def send(self, item: Any, *, priority: int = 0) -> None:
         """Reconcile an item soon. Thread-safe. Exceptions of ``map`` are raised here."""
-        keys: list[K] = [item] if self._map is None else list(self._map(item))
+        keys: list[K] = [item] if self._map is None else list(keys_in(self._map(item)))
         with self._lock:
             queue = self._queue
             if queue is None:
@@ -55,6 +57,10 @@ class Channel(Source[K], Generic[K]):
 
     def open(self, queue: WorkQueue[K], cluster: Cluster) -> OpenSource:
         with self._lock:
+            if self._queue is not None:
+                raise StateError(
+                    f"{self.name} feeds a controller already; each needs a Channel of its own"
+                )
             self._queue = queue
             kept, self._kept = self._kept, {}
         for key, priority in kept.items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kinform.api import GVK, ApiResource
 from kinform.client import ClusterReader, ResourceOrModel, gvr_of
 from kinform.controllers._request import Request
-from kinform.errors import InvalidNameError
+from kinform.errors import ConfigError, InvalidNameError
 from kinform.objects import Handle
 
 
@@ -25,18 +26,36 @@ def owner_requests(
     """
     references: Iterable[Mapping[str, Any]] = obj.get_path("metadata.ownerReferences") or ()
     namespace = obj.namespace if owner.namespaced else ""
-    return [
+    requests = (
         Request(namespace, reference.get("name", ""), cluster)
         for reference in references
         if reference.get("kind") == owner.kind
         and (every_owner or reference.get("controller"))
         and _group(reference) == owner.gvr.group
-    ]
+    )
+    return list(dict.fromkeys(requests))
 
 
-def _group(reference: Mapping[str, Any]) -> str:
-    group, slash, _ = str(reference.get("apiVersion", "")).partition("/")
+def _group(reference: Mapping[str, Any]) -> str | None:
+    """Return the group of an owner; ``None`` if the reference is malformed."""
+    group, slash, version = str(reference.get("apiVersion", "")).partition("/")
+    if "/" in version:
+        return None
     return group if slash else ""
+
+
+def keys_in(mapped: Any, function: str = "map") -> Iterable[Any]:
+    """Return the keys that a function of the user returned.
+
+    Raises:
+        ConfigError: It returned something else, such as a single key, whose parts would be taken
+            for keys.
+    """
+    if inspect.iscoroutine(mapped):
+        mapped.close()  # otherwise Python warns that nobody awaited it
+    if isinstance(mapped, str | bytes | Request) or not isinstance(mapped, Iterable):
+        raise ConfigError(f"{function} must return a list of keys, not {mapped!r}")
+    return mapped
 
 
 def owner_map(

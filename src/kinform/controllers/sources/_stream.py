@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
-from kinform._checks import check_plain
+from kinform._checks import check_callable, check_plain
 from kinform._runtime import Backoff
 from kinform.controllers._cluster import Cluster
+from kinform.controllers.sources._mapping import keys_in
 from kinform.controllers.sources._source import OpenSource, Source
 from kinform.workqueue import WorkQueue
 
@@ -36,6 +37,7 @@ class Stream(Source[K], Generic[K]):
         map: Callable[[Any], Iterable[K]] | None = None,
         name: str = "stream",
     ) -> None:
+        check_callable("iterate", iterate)
         check_plain("iterate", iterate)
         check_plain("map", map)
         self.name = name
@@ -62,7 +64,7 @@ class Stream(Source[K], Generic[K]):
 
     def _add(self, source: OpenSource, queue: WorkQueue[K], item: Any) -> None:
         try:
-            for key in (item,) if self._map is None else self._map(item):
+            for key in (item,) if self._map is None else keys_in(self._map(item)):
                 queue.add(key)
         except Exception as error:
             source.fail("its map function", error)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from kinform._checks import check_plain
 from kinform.controllers._cluster import Cluster
+from kinform.controllers.sources._mapping import keys_in
 from kinform.controllers.sources._source import LOW_PRIORITY, OpenSource, Source
 from kinform.errors import ConfigError
 from kinform.workqueue import WorkQueue
@@ -29,7 +31,7 @@ class Timer(Source[K], Generic[K]):
         name: The name used in logs and debug pages.
 
     Raises:
-        ConfigError: ``period`` is not positive, or ``jitter`` is negative.
+        ConfigError: ``period`` is not positive, ``jitter`` is negative, or ``keys`` is not a list.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Timer(Source[K], Generic[K]):
             check_plain("keys", keys)
             self._keys = keys
         else:
-            fixed = tuple(keys)
+            fixed = tuple(keys_in(keys, "keys"))
             self._keys = lambda: fixed
         self.name = name
         self._period = period
@@ -66,7 +68,7 @@ class Timer(Source[K], Generic[K]):
     async def _feed(self, source: OpenSource, queue: WorkQueue[K]) -> None:
         while True:
             try:
-                for key in self._keys():
+                for key in keys_in(self._keys(), "keys"):
                     queue.add(key, priority=self._priority)
             except Exception as error:
                 source.fail("its function of keys", error)
@@ -74,4 +76,4 @@ class Timer(Source[K], Generic[K]):
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

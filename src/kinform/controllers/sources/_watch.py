@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar
 
 from kinform._checks import check_callable, check_plain, expect, is_async_callable
 from kinform._runtime import Backoff
-from kinform.client import ResourceOrModel
+from kinform.client import ResourceOrModel, place_of
 from kinform.controllers._cluster import Cluster
 from kinform.controllers._request import Request
 from kinform.controllers.predicates import EventPredicate
-from kinform.controllers.sources._mapping import owner_map, resource_of
+from kinform.controllers.sources._mapping import keys_in, owner_map, resource_of
 from kinform.controllers.sources._source import LOW_PRIORITY, OpenSource, Source
-from kinform.errors import CacheSyncError, ConfigError, KinformError
+from kinform.errors import CacheSyncError, ConfigError, InvalidNameError, KinformError
 from kinform.informers import ChangeSource, ChangeType, InformerEvent, SharedIndexInformer
 from kinform.objects import Handle
 from kinform.workqueue import WorkQueue
@@ -76,11 +76,18 @@ class Watch(Source[K], Generic[K]):
             check_callable("map", map)
             if owner is not None:
                 raise ConfigError("Watch takes map= or owner=, not both")
+        if every_owner and owner is None:
+            raise ConfigError("every_owner= needs owner=, the kind of the owners")
+        _check_kinds(resource, *(() if owner is None else (owner,)))
+        _check_form(form)
+        for option, priority in (
+            ("initial_priority", initial_priority),
+            ("resync_priority", resync_priority),
+        ):
+            expect(priority, int, receiver=f"{option}=", expected="an integer")
         if cluster is not None:
             expect(cluster, Cluster, receiver="cluster=", expected="a kinform.controllers.Cluster")
-        self._predicates = (when,) if callable(when) else tuple(when)
-        for each in self._predicates:
-            check_plain("when", each)
+        self._predicates = _predicates_of(when)
         self.resource = resource
         self.name = name or _name_of(resource)
         self._map = map
@@ -100,11 +107,11 @@ class Watch(Source[K], Generic[K]):
         return copy
 
     def open(self, queue: WorkQueue[K], cluster: Cluster) -> OpenSource:
-        source = OpenSource(self.name, is_required=not self._optional)
+        source = _OpenWatch(self.name, is_required=not self._optional)
         source.run(self._feed(source, queue, self.cluster or cluster))
         return source
 
-    async def _feed(self, source: OpenSource, queue: WorkQueue[K], cluster: Cluster) -> None:
+    async def _feed(self, source: _OpenWatch, queue: WorkQueue[K], cluster: Cluster) -> None:
         patience = Backoff(0.05, cap=2.5)
         while True:
             # Short waits, so that the reason is known soon; the cache goes on trying meanwhile.
@@ -162,12 +169,28 @@ class Watch(Source[K], Generic[K]):
         return _by_object(owner_map(owner, every_owner=self._every_owner, cluster=cluster.name))
 
 
+class _OpenWatch(OpenSource):
+    """An open source whose map function may be awaited; closing does not wait for it.
+
+    Attributes:
+        mapping: The call of the map function that is awaited now.
+    """
+
+    mapping: asyncio.Future[Any] | None = None
+
+    async def close(self) -> None:
+        self._is_closed = True  # no further call begins
+        if self.mapping is not None:
+            self.mapping.cancel()
+        await super().close()
+
+
 class _Feed(Generic[K]):
     """Receives the events of one source and puts the keys into the queue."""
 
     def __init__(
         self,
-        source: OpenSource,
+        source: _OpenWatch,
         queue: WorkQueue[K],
         keys_of: KeyFunction,
         predicates: tuple[EventPredicate, ...],
@@ -193,12 +216,21 @@ class _Feed(Generic[K]):
 
     async def receive_async(self, event: InformerEvent[Any]) -> None:
         """Receive an event whose keys have to be awaited."""
-        if self._predicates and not self._passes(event):
+        source = self._source
+        if source.is_closed or (self._predicates and not self._passes(event)):
             return
+        source.mapping = mapping = asyncio.ensure_future(self._keys_of(event))
         try:
-            self._add(await self._keys_of(event), event)
+            self._add(await mapping, event)
+        except asyncio.CancelledError as error:
+            if not mapping.cancelled():
+                raise
+            if not source.is_closed:  # the map function awaited something cancelled
+                source.fail("its map function", error)
         except Exception as error:
-            self._source.fail("its map function", error)
+            source.fail("its map function", error)
+        finally:
+            source.mapping = None
 
     def _add(self, keys: Iterable[Any], event: InformerEvent[Any]) -> None:
         priority = self._priority(event)
@@ -222,14 +254,14 @@ class _Feed(Generic[K]):
 
 def _by_object(map: Callable[[Any], Any]) -> KeyFunction:
     def keys_of(event: InformerEvent[Any]) -> Iterable[Any]:
-        return dict.fromkeys(key for obj in _objects(event) for key in map(obj))
+        return dict.fromkeys(key for obj in _objects(event) for key in keys_in(map(obj)))
 
     return keys_of
 
 
 def _by_object_async(map: Callable[[Any], Any]) -> KeyFunction:
     async def keys_of(event: InformerEvent[Any]) -> Iterable[Any]:
-        return dict.fromkeys([key for obj in _objects(event) for key in await map(obj)])
+        return dict.fromkeys([key for obj in _objects(event) for key in keys_in(await map(obj))])
 
     return keys_of
 
@@ -247,6 +279,36 @@ async def _explain(source: OpenSource, informer: SharedIndexInformer[Any]) -> No
     while True:
         source.problem = str(informer.sync_status())
         await asyncio.sleep(1.0)
+
+
+def _predicates_of(when: EventPredicate | Sequence[EventPredicate]) -> tuple[EventPredicate, ...]:
+    """Return the predicates that ``when=`` stands for.
+
+    Raises:
+        ConfigError: It is neither a predicate nor a list of them.
+    """
+    if callable(when):
+        found: tuple[EventPredicate, ...] = (when,)
+    else:
+        expect(when, Sequence, receiver="when=", expected="a predicate, or a list of them")
+        found = tuple(when)
+    for each in found:
+        check_callable("when", each)
+        check_plain("when", each)
+    return found
+
+
+def _check_kinds(*kinds: ResourceOrModel) -> None:
+    for kind in kinds:
+        try:
+            place_of(kind)
+        except InvalidNameError as error:
+            raise ConfigError(f"this cannot be watched: {error}") from error
+
+
+def _check_form(form: object) -> None:
+    if form is not None and not (isinstance(form, type) and issubclass(form, Handle)):
+        raise ConfigError(f"form= takes a class of objects, not {form!r}")
 
 
 def _name_of(resource: ResourceOrModel) -> str:
