@@ -297,10 +297,7 @@ class SharedIndexInformer(Runnable, Generic[T]):
         return self._core.has_reached(resource_version, namespace)
 
     def is_complete_in(self, namespace: str) -> bool:
-        """Whether the store has all objects of a covered namespace that the selectors admit.
-
-        A namespace that was added a moment ago is not complete until its first list is.
-        """
+        """Whether the store has all selected objects of a namespace; not before its first list."""
         return self._core.is_complete_in(namespace)
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> Latch:
@@ -309,17 +306,13 @@ class SharedIndexInformer(Runnable, Generic[T]):
             await pods.wait_until(lambda: "default/web-0" not in pods.store, "removed web-0")
 
         The condition is called now, and after each batch of changes while the store is locked, so
-        it must be quick and must not block. The informer may be started later. If it stops before,
-        or if the condition raises later, waiting raises AlreadyStoppedError.
-
-        Args:
-            condition: Whether to set the latch.
-            what: What the informer will have done then, for errors: ``removed web-0``.
+        it must be quick and must not block. ``what`` is what the informer will have done then, for
+        errors. The informer may be started later. If it stops before, or if the condition raises
+        later, waiting raises AlreadyStoppedError.
 
         Raises:
             ConfigError: The condition is not a function, or is async.
-            AlreadyStoppedError: The informer stopped before the condition held. Start it again
-                first.
+            AlreadyStoppedError: The informer has stopped. Start it again first.
         """
         check_plain("condition", condition)
         return self._core.wait_until(condition, what)
