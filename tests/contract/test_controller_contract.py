@@ -347,7 +347,7 @@ class Poison(BaseException):
     [
         RuntimeError("x"),
         StopAsyncIteration(),
-        asyncio.TimeoutError(),
+        TimeoutError(),
         asyncio.CancelledError(),
         ExceptionGroup("several", [ValueError("x")]),
         Poison(),
