@@ -145,4 +145,4 @@ class CountedReconciles(NoMetrics):
 
 def tasks() -> set[asyncio.Task[Any]]:
     """All tasks but this one."""
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+    return asyncio.all_tasks() - {asyncio.current_task()}

@@ -83,7 +83,7 @@ def deployment(namespace: str) -> Deployment:
 
 @EITHER_WAY
 async def test_object_is_created_updated_or_left_alone(server: CacheServer, write: Any) -> None:
-    """Each result, with one request to read and at most one to write."""
+    """cr-50: each result, with one request to read and at most one to write."""
     namespace = await server.new_namespace()
     wanted = config_map(namespace, color="red")
 
@@ -107,7 +107,7 @@ async def test_object_is_created_updated_or_left_alone(server: CacheServer, writ
 
 @EITHER_WAY
 async def test_values_of_others_are_kept(server: CacheServer, write: Any) -> None:
-    """The function receives the stored object, with what the server and others have set."""
+    """cr-50: the function receives the stored object, with what the server and others have set."""
     namespace = await server.new_namespace()
     wanted = deployment(namespace)
     await write(server.client, wanted, lambda found: None)
@@ -129,7 +129,7 @@ async def test_values_of_others_are_kept(server: CacheServer, write: Any) -> Non
 
 @EITHER_WAY
 async def test_equal_quantities_are_no_change(server: CacheServer, write: Any) -> None:
-    """1 and 1000m are the same, as in Go's semantic comparison."""
+    """cr-50: 1 and 1000m are the same, as in Go's semantic comparison."""
     namespace = await server.new_namespace()
     wanted = deployment(namespace)
     await write(server.client, wanted, lambda found: None)
@@ -143,7 +143,7 @@ async def test_equal_quantities_are_no_change(server: CacheServer, write: Any) -
 
 @EITHER_WAY
 async def test_status_is_written_through_its_subresource(server: CacheServer, write: Any) -> None:
-    """Status alone, both, and with the creation."""
+    """cr-50: status alone, both, and with the creation."""
     namespace = await server.new_namespace()
     wanted = deployment(namespace)
     generation, replicas = 0, 1
@@ -171,7 +171,7 @@ async def test_status_is_written_through_its_subresource(server: CacheServer, wr
 
 @EITHER_WAY
 async def test_dicts_are_unstructured_objects(server: CacheServer, write: Any) -> None:
-    """Without a model, with the same results."""
+    """cr-50: without a model, with the same results."""
     namespace = await server.new_namespace()
     wanted = {
         "apiVersion": "v1",
@@ -197,7 +197,7 @@ async def test_dicts_are_unstructured_objects(server: CacheServer, write: Any) -
 async def test_function_must_not_change_the_key(
     server: CacheServer, write: Any, exists: bool
 ) -> None:
-    """Nothing is written."""
+    """cr-50: nothing is written."""
     namespace = await server.new_namespace()
     wanted = config_map(namespace)
     if exists:
@@ -220,7 +220,7 @@ async def test_function_must_not_change_the_key(
 
 
 async def test_update_conflicts_where_a_patch_merges(server: CacheServer) -> None:
-    """A modification between read and write; with a lock, a patch conflicts as well."""
+    """cr-50: a modification between read and write; with a lock, a patch conflicts as well."""
     namespace = await server.new_namespace()
     await server.client.create(config_map(namespace, a="1"))
     number = 0
@@ -243,7 +243,7 @@ async def test_update_conflicts_where_a_patch_merges(server: CacheServer) -> Non
 
 
 async def test_conflicting_changes_are_retried_until_they_succeed(server: CacheServer) -> None:
-    """Five tasks increment one number; no increment is lost."""
+    """cr-50: five tasks increment one number; no increment is lost."""
     namespace = await server.new_namespace()
     await server.client.create(config_map(namespace, n="0"))
 
@@ -260,7 +260,7 @@ async def test_conflicting_changes_are_retried_until_they_succeed(server: CacheS
 
 @EITHER_WAY
 async def test_client_of_a_cache_reads_from_it(server: CacheServer, write: Any) -> None:
-    """Without a request to read, and with the own writes in the next read."""
+    """cr-50: without a request to read, and with the own writes in the next read."""
     namespace = await server.new_namespace()
     async with Cache(server.client, namespace=namespace) as cache:
         client = cache.client()
@@ -280,7 +280,7 @@ async def test_client_of_a_cache_reads_from_it(server: CacheServer, write: Any) 
 
 @EITHER_WAY
 async def test_namespace_that_does_not_exist_is_an_error(server: CacheServer, write: Any) -> None:
-    """The object is not found, and cannot be created."""
+    """cr-50: the object is not found, and cannot be created."""
     with pytest.raises(NotFoundError, match=f"{server.marker}-none"):
         await write(server.client, config_map(f"{server.marker}-none"), lambda found: None)
     with pytest.raises(ConfigError, match="the ConfigMap needs a name"):
@@ -288,7 +288,7 @@ async def test_namespace_that_does_not_exist_is_an_error(server: CacheServer, wr
 
 
 async def test_results_keep_the_class_of_the_object(server: CacheServer) -> None:
-    """For type checkers."""
+    """cr-50: for type checkers."""
     namespace = await server.new_namespace()
     typed = await create_or_update(server.client, config_map(namespace), lambda found: None)
     assert_type(typed, tuple[ConfigMap, OperationResult])
@@ -299,7 +299,7 @@ async def test_results_keep_the_class_of_the_object(server: CacheServer) -> None
 
 
 async def test_kind_without_a_status_subresource_keeps_its_status() -> None:
-    """It is written with the object: such kinds exist as custom resources only."""
+    """cr-50: it is written with the object: such kinds exist as custom resources only."""
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -350,7 +350,7 @@ async def test_kind_without_a_status_subresource_keeps_its_status() -> None:
 
 
 async def test_server_accepts_what_the_helpers_write(server: CacheServer) -> None:
-    """An owner, a finalizer that delays the deletion, a condition in the status."""
+    """cr-50: an owner, a finalizer that delays the deletion, a condition in the status."""
     namespace = await server.new_namespace()
     owner = await server.client.create(deployment(namespace))
     child = config_map(namespace)

@@ -66,7 +66,7 @@ def deleted(obj: Handle | None, *, unknown: bool = False) -> Event:
     )
 
 
-CHANGES = {
+CHANGES: dict[str, tuple[Predicate, dict[str, Any], dict[str, Any]]] = {
     "version": (version_changed, {"resourceVersion": "1"}, {"resourceVersion": "2"}),
     "generation": (generation_changed, {"generation": 1}, {"generation": 2}),
     "labels": (labels_changed, {"labels": {"a": "1"}}, {"labels": {"a": "2"}}),
@@ -263,9 +263,9 @@ async def _async_test(event: Event) -> bool:
     [
         lambda: Predicate(5),  # type: ignore[arg-type]
         lambda: predicate(None),  # type: ignore[arg-type]
-        lambda: predicate(_async_test),  # type: ignore[arg-type]
+        lambda: predicate(_async_test),
         lambda: all_of(5),  # type: ignore[arg-type]
-        lambda: any_of(_async_test),  # type: ignore[arg-type]
+        lambda: any_of(_async_test),
         lambda: not_(5),  # type: ignore[arg-type]
         lambda: on_update(5),  # type: ignore[arg-type]
         lambda: of_type("CREATED"),  # type: ignore[arg-type]

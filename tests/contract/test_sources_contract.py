@@ -445,14 +445,14 @@ async def _nothing(request: Any, context: Any) -> None:
         lambda: Controller("web", _nothing, for_=ConfigMap, sync_timeout=-1),
         lambda: Controller("web", _nothing, for_=ConfigMap, when=5),  # type: ignore[arg-type]
         lambda: Controller("web", _nothing, for_=ConfigMap, when=_nothing),  # type: ignore[arg-type]
-        lambda: Controller("web", _nothing, for_=ConfigMap, watches=[5]),  # type: ignore[list-item]
+        lambda: Controller("web", _nothing, for_=ConfigMap, watches=[5]),  # type: ignore[arg-type]
         lambda: Controller("web", _nothing, for_=ConfigMap, watches=ConfigMap),  # type: ignore[arg-type]
         lambda: Controller("web", _nothing, for_=ConfigMap, owns=[5]),  # type: ignore[list-item]
         lambda: Controller("web", _nothing, for_=ConfigMap, rate_limiter=5),  # type: ignore[arg-type]
         lambda: Watch(ConfigMap, map=lambda _: [], owner=Node),
         lambda: Watch(ConfigMap, every_owner=True),
         lambda: Watch(ConfigMap, map=5),  # type: ignore[arg-type]
-        lambda: Watch(ConfigMap, form=int),  # type: ignore[type-var]
+        lambda: Watch(ConfigMap, form=int),  # type: ignore[arg-type]
         lambda: Watch(ConfigMap, initial_priority="high"),  # type: ignore[arg-type]
         lambda: Watch(ConfigMap, cluster="east"),  # type: ignore[arg-type]
         lambda: Channel(map=_nothing),  # type: ignore[arg-type]

@@ -485,7 +485,7 @@ async def test_map_that_forgets_to_await_is_a_problem(api: ApiServer, cluster: C
 
     async def reconcile(request: Any, context: Context[Any]) -> None: ...
 
-    watch: Watch[Any] = Watch(ConfigMap, map=lambda obj: lookup(obj))  # type: ignore[arg-type]
+    watch: Watch[Any] = Watch(ConfigMap, map=lambda obj: lookup(obj))
     controller: Controller[Any] = Controller("maps", reconcile, watches=[watch])
     api.create(config_map("a"))
     async with running(controller, cluster):
@@ -502,7 +502,7 @@ async def test_predicate_may_return_anything(api: ApiServer, cluster: Cluster, a
     controller: Controller[Any] = Controller(
         "maps",
         reconcile,
-        watches=[Watch(ConfigMap, when=lambda e: e.object.name == "last" or answer)],
+        watches=[Watch(ConfigMap, when=lambda e: e.key.endswith("last") or answer)],
     )
     async with running(controller, cluster):
         api.create(config_map("a"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from kinform.controllers import predicates
 from kinform.controllers._cluster import Cluster
 from kinform.controllers._context import Context
-from kinform.controllers._controller import Controller, controller
+from kinform.controllers._controller import Controller
+from kinform.controllers._decorator import controller
 from kinform.controllers._reconciler import ReconcileFunction, Reconciler
 from kinform.controllers._recording import Recorder
 from kinform.controllers._request import Request

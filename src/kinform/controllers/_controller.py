@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
@@ -388,23 +388,6 @@ class Controller(Generic[K]):
 
     def __repr__(self) -> str:
         return f"<Controller {self.name!r} {self._state}>"
-
-
-def controller(name: str = "", **options: Any) -> Callable[[Callable[..., Any]], Controller[Any]]:
-    """Make a controller of a function. The options are those of ``Controller``.
-
-        @controller(for_=Web, owns=[Deployment])
-        async def web(request: Request, context: Context) -> Result: ...
-
-    Args:
-        name: The name of the controller; by default that of the function.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Controller[Any]:
-        own_name = str(getattr(function, "__name__", "")).replace("_", "-")
-        return Controller(name or own_name, function, **options)
-
-    return decorate
 
 
 def _other_clusters(sources: Iterable[Source[Any]]) -> dict[str, Cluster]:

@@ -108,7 +108,7 @@ def not_(test: EventPredicate) -> Predicate:
     return Predicate(lambda event: not part(event), f"~{part.name}")
 
 
-def _member(kind: type[E], value: object) -> E:
+def _member(kind: type[E], value: str) -> E:
     try:
         return kind(value)
     except ValueError:
