@@ -571,7 +571,7 @@ async def test_controller_that_is_never_started_runs_nothing(world: ControllerWo
 
 
 async def test_defaults_are_those_of_controller_runtime(world: ControllerWorld) -> None:
-    """cr-38: one worker, no timeout; 5 ms doubled up to 1000 s; the leader only."""
+    """cr-38: one worker, the leader only; failures are tried again without any option."""
     seen = Seen(RuntimeError("x"))
     controller = Controller("maps", seen, for_=ConfigMap)
     assert controller.needs_leader
