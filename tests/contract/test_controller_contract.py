@@ -25,6 +25,7 @@ from kinform.controllers import (
     Watch,
 )
 from kinform.errors import AlreadyStartedError, CacheSyncError, StateError, TerminalError
+from kinform.informers import InformerEvent
 from kinform.models.core.v1 import ConfigMap, Secret
 from kinform.workqueue import ExponentialBackoff
 from tests.contract.controller_world import (
@@ -447,12 +448,19 @@ async def test_standby_has_its_queue_filled_before_it_works(world: ControllerWor
     """cr-37: sources run without workers; changes meanwhile are one key each."""
     await world.create_map("a")
     seen = Seen()
-    controller = maps_controller(seen)
+    events: list[str] = []
+
+    def note(event: InformerEvent[Any]) -> bool:
+        events.append(event.key)
+        return True
+
+    controller = maps_controller(seen, when=note)
     await controller.warm_up(world.cluster)
     assert controller.status().state == "standby"
     await world.create_map("b")
     await world.label_map("b", step="2")
-    await wait_until(lambda: len(controller.queue) == 2)
+    await wait_until(lambda: len(events) == 3)
+    assert len(controller.queue) == 2
     assert seen.calls == []
     work = asyncio.create_task(controller.work())
     await seen.called(2)
@@ -563,7 +571,7 @@ async def test_controller_that_is_never_started_runs_nothing(world: ControllerWo
 
 
 async def test_defaults_are_those_of_controller_runtime(world: ControllerWorld) -> None:
-    """cr-38: one worker, no timeout; 5 ms doubled up to 1000 s; the leader only."""
+    """cr-38: one worker, the leader only; failures are tried again without any option."""
     seen = Seen(RuntimeError("x"))
     controller = Controller("maps", seen, for_=ConfigMap)
     assert controller.needs_leader

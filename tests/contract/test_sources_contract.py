@@ -402,7 +402,7 @@ async def test_timer_reconciles_at_the_start_and_periodically(cluster: Cluster) 
 async def test_missing_kind_fails_the_start_unless_it_is_optional(
     api: ApiServer, cluster: Cluster
 ) -> None:
-    """cr-46: Differs: an optional kind may come later, and is watched then."""
+    """cr-46: Differs: workers do not wait for an optional kind, which may be missing."""
     kind = "stable.example.com/v1/crontabs"
     required: Controller[Any] = Controller("tabs", Seen(), watches=[kind], sync_timeout=0.3)
     with pytest.raises(CacheSyncError, match="crontabs"):
