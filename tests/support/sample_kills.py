@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from kinform import Client
+from kinform import Client, NotFoundError
+from kinform.errors import NoMatchError
 from kinform.models.apps.v1 import Deployment
 from kinform.objects import Unstructured
 
@@ -47,6 +48,7 @@ async def run_with_kills(
     """Create, change and delete objects, and kill the controller meanwhile."""
     chance = random.Random(seed)
     killed = 0
+    await _wait_until_served(client)
     process = _start(kubeconfig)
     try:
         writing = asyncio.create_task(_write(client, namespace, objects))
@@ -72,6 +74,17 @@ def _start(kubeconfig: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, str(PROGRAM), str(kubeconfig)], stderr=subprocess.DEVNULL
     )
+
+
+async def _wait_until_served(client: Client) -> None:
+    """Wait until the server serves the kind, whose definition was just created."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await client.list(FOOS, namespace="default")
+                return
+            except (NoMatchError, NotFoundError):
+                await asyncio.sleep(0.1)
 
 
 async def _write(client: Client, namespace: str, objects: int) -> None:
