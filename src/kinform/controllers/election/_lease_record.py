@@ -15,7 +15,7 @@ _RELEASED_SECONDS = 1
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a Lease. Electors in Go and in Python read and write the same fields.
+    """The holder of a Lease, and its times, in the fields that electors in Go use, too.
 
     The times come from the clock of the writer. They are for people, and never compared with a
     local clock; two records of one term have the same ``acquire_time``.
