@@ -20,7 +20,12 @@ from tools.go_programs import PROGRAMS
 def main() -> int:
     failed = False
     # The small ones first, so that a missing toolchain is known at once.
-    builds = (golden_files.download, *(each.build for each in PROGRAMS), cluster_binaries.build)
+    builds = (
+        golden_files.download,
+        *(each.build for each in PROGRAMS),
+        cluster_binaries.build,
+        cluster_binaries.build_controller_manager,
+    )
     for build in builds:
         try:
             build()

@@ -1,7 +1,8 @@
-"""Builds kube-apiserver, kubectl and etcd for the tests, and finds them.
+"""Builds kube-apiserver, kubectl, etcd and kube-controller-manager for the tests, and finds them.
 
 The binaries are built from the Go module registry, once, into a cache folder outside the
 repository. If ``KUBEBUILDER_ASSETS`` names a folder with the binaries, that one is used.
+kube-controller-manager is not in such a folder, and is always built.
 `tools.build_programs` is the step that builds them.
 """
 
@@ -21,6 +22,7 @@ from tools.go import CannotBuildError, NotBuiltError, cache_root, go, progress, 
 KUBERNETES = "v1.37.1"
 ETCD = "v3.6.16"
 BINARIES = ("kube-apiserver", "kubectl", "etcd")
+CONTROLLER_MANAGER = "kube-controller-manager"
 STAGING = "v0." + KUBERNETES.split(".", 1)[1]
 """The version of the modules that are published from the tree of Kubernetes."""
 
@@ -31,11 +33,50 @@ def assets_folder() -> Path:
     """Return the folder of the binaries, which may not exist yet."""
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(given)
-    return cache_root() / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
+    return _own_folder()
 
 
 def missing(folder: Path) -> list[str]:
-    return [name for name in BINARIES if not os.access(folder / name, os.X_OK)]
+    return [name for name in BINARIES if not _is_built(folder / name)]
+
+
+def _is_built(program: Path) -> bool:
+    return os.access(program, os.X_OK)
+
+
+def _own_folder() -> Path:
+    return cache_root() / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
+
+
+def controller_manager() -> Path:
+    """Return the path of kube-controller-manager, which is never built here.
+
+    Raises:
+        NotBuiltError: It has not been built yet.
+    """
+    program = _own_folder() / CONTROLLER_MANAGER
+    if not _is_built(program):
+        raise NotBuiltError(f"{program} has not been built")
+    return program
+
+
+def build_controller_manager() -> None:
+    """Build kube-controller-manager if it is missing.
+
+    Raises:
+        CannotBuildError: There is no Go, or it failed.
+    """
+    folder = _own_folder()
+    if _is_built(folder / CONTROLLER_MANAGER):
+        say(f"{CONTROLLER_MANAGER}: cached in {folder}")
+        return
+    if shutil.which("go") is None:
+        raise CannotBuildError(
+            f"no {CONTROLLER_MANAGER} in {folder}, and no `go` to build it with; install Go"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with _exclusively(folder):
+        _build_kubernetes(folder, (CONTROLLER_MANAGER,))
 
 
 def built() -> Path:
@@ -76,7 +117,7 @@ def build() -> None:
         if "etcd" in missing(folder):
             _build_etcd(folder)
         if missing(folder):
-            _build_kubernetes(folder)
+            _build_kubernetes(folder, ("kubectl", "kube-apiserver"))
 
 
 @contextmanager
@@ -92,7 +133,7 @@ def _build_etcd(folder: Path) -> None:
     _build(folder, module, {"etcd": "go.etcd.io/etcd/server/v3"}, ldflags="-s -w")
 
 
-def _build_kubernetes(folder: Path) -> None:
+def _build_kubernetes(folder: Path, programs: tuple[str, ...]) -> None:
     with progress(f"downloading k8s.io/kubernetes {KUBERNETES}"):
         wanted = f"k8s.io/kubernetes@{KUBERNETES}"
         info = go("mod", "download", "-json", wanted, cwd=folder, limit=_LIMIT)
@@ -114,7 +155,7 @@ def _build_kubernetes(folder: Path) -> None:
         f"-s -w -X {version}.gitVersion={KUBERNETES} "
         f"-X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
     )
-    commands = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubectl", "kube-apiserver")}
+    commands = {name: f"k8s.io/kubernetes/cmd/{name}" for name in programs}
     _build(folder, module, commands, ldflags=stamp)
 
 
@@ -122,7 +163,7 @@ def _build(folder: Path, go_mod: str, commands: dict[str, str], *, ldflags: str)
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "go.mod").write_text(go_mod)
         for name, package in commands.items():
-            if name not in missing(folder):
+            if _is_built(folder / name):
                 continue
             with progress(f"building {name} into {folder}"):
                 made = Path(scratch) / name

@@ -243,12 +243,19 @@ class Cache(RunnableFacade):
         own_writes: OwnWritesMode = "wait",
         live: Iterable[ResourceOrModel] = (),
         timeout: float | None = None,
+        through: Client | None = None,
     ) -> CachedClient:
-        """Return a client that reads from this cache, and writes to the server."""
+        """Return a client that reads from this cache, and writes to the server.
+
+        ``through`` has to share the loop thread of the cache's client.
+        """
+        writer = None if through is None else inner_client(through, receiver="Cache.client")
         inner = self._owner.call(
-            lambda: self._inner.client(own_writes=own_writes, live=live, timeout=timeout)
+            lambda: self._inner.client(
+                own_writes=own_writes, live=live, timeout=timeout, through=writer
+            )
         )
-        return CachedClient(inner, self._owner, self._client)
+        return CachedClient(inner, self._owner, through or self._client)
 
     caught_up = blocking_method(AsyncCache.caught_up)
 

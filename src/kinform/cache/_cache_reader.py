@@ -71,7 +71,9 @@ class CacheReader:
         self._lifecycle = lifecycle
         self._sync_timeout = sync_timeout
         self._names = KindNames(client)
-        self._recorder: WriteRecorder | None = None
+        self._recorder = WriteRecorder(registry.own_writes)
+        # The clients whose writes are recorded.
+        self._recorded: list[ClusterClient] = []
         # By the arguments of a read, for kinds that can be read without waiting.
         self._readers: dict[tuple[Any, type[Handle] | None], KindReader[Any]] = {}
 
@@ -260,8 +262,11 @@ class CacheReader:
         own_writes: OwnWritesMode = "wait",
         live: Iterable[ResourceOrModel] = (),
         timeout: float | None = None,
+        through: ClusterClient | None = None,
     ) -> CachedClient:
         """Return a client that reads from this cache, and writes to the server.
+
+        Several clients of one cache share its informers, and wait for the writes of each other.
 
         Args:
             own_writes: What reads do about own writes that the cache does not have yet: wait for
@@ -269,29 +274,30 @@ class CacheReader:
                 Written objects are as the server returned them, without the transform.
             live: Kinds to read from the server.
             timeout: Seconds that a read waits for own writes; defaults to ``sync_timeout``.
+            through: The client to write with, and to read kinds that are not cached; by default
+                that of the cache. It may have another identity, but not another server.
 
         Raises:
-            ConfigError: The client of the cache cannot write, or an option is invalid.
+            ConfigError: The client cannot write, it belongs to another server, or an option is
+                invalid.
         """
         if own_writes not in _OWN_WRITES:
             raise ConfigError(
                 f"own_writes must be one of {', '.join(_OWN_WRITES)}, not {own_writes!r}"
             )
-        client: Any = self._client  # checked next
+        client: Any = self._client if through is None else through  # checked next
         expect_client(client, ClusterClient, receiver="Cache.client")
-        if self._recorder is None:
-            self._recorder = WriteRecorder(self._registry.own_writes)
-            client.add_write_hook(self._recorder)
+        self._require_same_server(client)
+        for each in (self._client, client):
+            self._record_writes_of(each)
         live_resources = frozenset(map(self._names.known_gvr, listed_kinds("live", live)))
 
         async def find_reader(
             resource: ResourceOrModel, form: type[Handle] | None
         ) -> KindReader[Any] | LiveRead:
             if live_resources and await self._names.gvr(resource) in live_resources:
-                return LiveRead(
-                    self._client, await self._names.gvr(resource), form_of(resource, form)
-                )
-            return await self._reader_for(resource, form, None)
+                return LiveRead(client, await self._names.gvr(resource), form_of(resource, form))
+            return await self._reader_for(resource, form, None, client)
 
         def ready_reader(
             resource: ResourceOrModel, form: type[Handle] | None
@@ -354,7 +360,11 @@ class CacheReader:
     # -- private -----------------------------------------------------------------------------
 
     async def _reader_for(
-        self, resource: ResourceOrModel, form: type[Handle] | None, timeout: float | None
+        self,
+        resource: ResourceOrModel,
+        form: type[Handle] | None,
+        timeout: float | None,
+        live: ClusterReader | None = None,
     ) -> KindReader[Any] | LiveRead:
         """Return the reader of a kind once it is complete, or how to read it from the server."""
         limit, began = self._limit(timeout), time.monotonic()
@@ -372,7 +382,7 @@ class CacheReader:
                     'allow undeclared_reads="create" or "live"'
                 )
             if policy == "live":
-                return LiveRead(self._client, gvr, chosen)
+                return LiveRead(self._client if live is None else live, gvr, chosen)
             kind = self._registry.ensure(gvr, chosen)
         kind.is_wanted = True
         self._require_started()
@@ -388,6 +398,21 @@ class CacheReader:
             return self._readers.get((resource, form))
         except TypeError:  # it has no hash, so it is not a kind; resolving it says so
             return None
+
+    def _require_same_server(self, client: ClusterClient) -> None:
+        own, other = (getattr(each, "config", None) for each in (self._client, client))
+        servers = [getattr(each, "server", "") for each in (own, other)]
+        if all(servers) and servers[0] != servers[1]:
+            raise ConfigError(
+                f"{self._lifecycle.name} reads from {servers[0]}, so its clients cannot write "
+                f"through a client of {servers[1]}"
+            )
+
+    def _record_writes_of(self, client: Any) -> None:
+        is_known = any(each is client for each in self._recorded)
+        if not is_known and hasattr(client, "add_write_hook"):  # otherwise it cannot write
+            client.add_write_hook(self._recorder)
+            self._recorded.append(client)
 
     def _limit(self, timeout: float | None) -> float:
         return self._sync_timeout if timeout is None else timeout
@@ -418,6 +443,5 @@ class CacheReader:
     def _conclude(self) -> None:
         """Forget all readers and stop recording writes, when the cache has stopped."""
         self._readers.clear()
-        if self._recorder is not None:
-            client: Any = self._client  # it has hooks, because the recorder is one
-            client.remove_write_hook(self._recorder)
+        while self._recorded:
+            self._recorded.pop().remove_write_hook(self._recorder)

@@ -37,6 +37,17 @@ def token(text: str) -> str:
     return text
 
 
+def gates(text: str) -> tuple[str, ...]:
+    """The enabled ones of ``A=true,B=false``."""
+    chosen: dict[str, bool] = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        if not name or value not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{item!r} is not of the form NAME=true or NAME=false")
+        chosen[name] = value == "true"
+    return tuple(name for name, is_on in chosen.items() if is_on)
+
+
 def _integer(text: str) -> int:
     try:
         return int(text)

@@ -10,10 +10,22 @@ import os
 import sys
 from collections.abc import Sequence
 
-from kinform.cli import _generate_command, _serve_command, _version_command, demo
+from kinform.cli import (
+    _controller_manager_command,
+    _generate_command,
+    _serve_command,
+    _version_command,
+    demo,
+)
 from kinform.errors import KinformError
 
-_COMMANDS = (_serve_command, demo, _generate_command, _version_command)
+_COMMANDS = (
+    _serve_command,
+    demo,
+    _controller_manager_command,
+    _generate_command,
+    _version_command,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

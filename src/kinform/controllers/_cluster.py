@@ -12,12 +12,13 @@ class Cluster:
 
     Args:
         client: The client of the cluster.
-        cache: The cache to read from; by default one of all namespaces.
+        cache: The cache to read from; by default one of all namespaces. Several clusters can share
+            a cache, and write with clients of different identities.
         name: The name of the cluster, if a program has several. It becomes part of the requests
             that its events cause.
 
     Raises:
-        ConfigError: This is not a client, or not a cache.
+        ConfigError: This is not a client, or not a cache, or they belong to different servers.
 
     Attributes:
         name: The name of the cluster; empty for the only one.
@@ -35,7 +36,7 @@ class Cluster:
         self.name = name
         self.live = client
         self.cache = Cache(client) if cache is None else cache
-        self.client: CachedClient = self.cache.client()
+        self.client: CachedClient = self.cache.client(through=client)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.name!r}>"

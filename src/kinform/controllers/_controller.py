@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from kinform._checks import expect
 from kinform._runtime import wait_for
+from kinform.cache import Cache
 from kinform.client import ResourceOrModel
 from kinform.controllers._arguments import check_name, check_options, sources_of
 from kinform.controllers._cluster import Cluster
@@ -312,6 +313,15 @@ class Controller(Generic[K]):
             )
 
     # -- sources -----------------------------------------------------------------------------
+
+    def declare(self, cache: Cache) -> None:
+        """Declare the kinds of all sources, so that a cache lists them as soon as it starts.
+
+        Without it, they are declared by ``warm_up``. Optional kinds, and those of other clusters,
+        are left out.
+        """
+        for source in self._sources:
+            source.declare(cache)
 
     async def watch(self, source: Source[K] | ResourceOrModel) -> OpenSource:
         """Add a source while the controller runs; ``close()`` of the result removes it again.

@@ -108,7 +108,7 @@ def test_what_cannot_be_built_is_told_and_fails_if_it_is_required(
     monkeypatch.setenv("KINFORM_REQUIRE_CLUSTER", required)
     assert build_programs.main() == status
     said = capsys.readouterr().err
-    assert said.count("cannot build: ") == 2 + len(go_programs.PROGRAMS)
+    assert said.count("cannot build: ") == 3 + len(go_programs.PROGRAMS)
     assert "install Go" in said
 
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
-from kinform.client import WriteHook
+from kinform._runtime import Latch
+from kinform.client import ClusterClient, WriteHook
 from kinform.controllers._cluster import Cluster
 from kinform.controllers.manager._grace_period import GracePeriod
 from kinform.errors import CacheSyncError, ConfigError
-from kinform.informers import Health
+from kinform.informers import Health, InformerFactory
+
+
+class OwnedClient(ClusterClient, Protocol):
+    """A client that can be closed."""
+
+    async def close(self) -> None: ...
 
 
 class ClusterSet:
@@ -17,6 +25,9 @@ class ClusterSet:
 
     Args:
         guard: A hook for all writes, installed while the manager runs.
+
+    Attributes:
+        started: Set when all caches and factories were started.
     """
 
     def __init__(self, guard: WriteHook | None) -> None:
@@ -25,7 +36,10 @@ class ClusterSet:
         self._optional: set[str] = set()
         # A cache that ran before, or a shared one, is left alone.
         self._started: list[Cluster] = []
+        self._factories: list[InformerFactory[Any]] = []
+        self._clients: list[OwnedClient] = []
         self._is_running = False
+        self.started = Latch("informers have been started")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +63,14 @@ class ClusterSet:
         if self._is_running:
             self._start(cluster)
 
+    def add_factory(self, factory: InformerFactory[Any]) -> None:
+        """Start and stop the informers of a factory together with the caches."""
+        self._factories.append(factory)
+
+    def add_client(self, client: OwnedClient) -> None:
+        """Guard the writes of one more client of the clusters, and close it at the end."""
+        self._clients.append(client)
+
     def get(self, name: str) -> Cluster:
         """Return a cluster.
 
@@ -66,16 +88,25 @@ class ClusterSet:
         self._is_running = True
         for cluster in self._clusters.values():
             self._start(cluster)
+        if self._guard is not None:
+            for client in self._clients:
+                client.add_write_hook(self._guard)
+        for factory in self._factories:
+            factory.start()
+        self.started.set()
 
     async def wait_until_synced(self, timeout: float | None) -> None:
-        """Wait until the caches of all essential clusters have synced.
+        """Wait until the caches of all essential clusters, and all factories, have synced.
 
         Raises:
             CacheSyncError: They have not; the message names informers and reasons.
         """
         wanted = [each.cache for name, each in self._clusters.items() if name not in self._optional]
-        waits = (cache.wait_for_cache_sync(timeout, strict=True) for cache in wanted)
-        results = await asyncio.gather(*waits, return_exceptions=True)
+        results = await asyncio.gather(
+            *(cache.wait_for_cache_sync(timeout, strict=True) for cache in wanted),
+            *(each.wait_for_cache_sync(timeout, strict=True) for each in self._factories),
+            return_exceptions=True,
+        )
         errors = [each for each in results if isinstance(each, BaseException)]
         for error in errors:
             if not isinstance(error, CacheSyncError):
@@ -84,9 +115,12 @@ class ClusterSet:
             raise CacheSyncError("; ".join(map(str, errors))) from errors[0]
 
     async def stop(self, grace: GracePeriod) -> None:
-        """Stop all caches."""
+        """Stop all caches and factories, and close the clients that were added."""
         self._is_running = False
         await self._stop(list(self._clusters.values()), grace)
+        await grace.clean_up({each.name: each.shutdown() for each in self._factories})
+        closing = enumerate(self._clients, start=1)
+        await grace.clean_up({f"client {number}": each.close() for number, each in closing})
 
     async def remove(self, name: str, grace: GracePeriod) -> None:
         """Stop the cache of a cluster and forget the cluster."""

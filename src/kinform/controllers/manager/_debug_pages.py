@@ -25,7 +25,9 @@ def debug_pages(
     return {
         "/debug/informers": DebugPage(data=lambda: informers_data(clusters), html=informers_html),
         "/debug/controllers": DebugPage(
-            data=lambda: controllers_data(engine, status()), html=controllers_html
+            data=lambda: controllers_data(engine, status()),
+            html=controllers_html,
+            part=lambda name: _component_data(controllers_data(engine, status()), name),
         ),
     }
 
@@ -90,6 +92,12 @@ def controllers_data(engine: Engine, manager: ManagerStatus) -> Any:
         data["controller"] = None if controller is None else _controller_data(controller)
         components.append(data)
     return {**to_data(manager), "components": components}
+
+
+def _component_data(data: Any, name: str) -> Any:
+    """Return the data of the page of one component; ``None`` if there is no such component."""
+    chosen = [each for each in data["components"] if each["name"] == name]
+    return {**data, "components": chosen} if chosen else None
 
 
 def _controller_data(controller: ManagedController) -> Any:

@@ -305,6 +305,7 @@ class Engine:
         self.state = "stopped"
         why = f": {describe(self.failure)}" if self.failure is not None else ""
         self.ready.give_up(f"{self.name} stopped before it was ready{why}")
+        self._clusters.started.give_up(f"{self.name} stopped before informers were started{why}")
         self.elected.give_up(f"{self.name} stopped before it was elected{why}")
 
 

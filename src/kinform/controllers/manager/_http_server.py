@@ -29,10 +29,13 @@ class DebugPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         data: Returns the content, of JSON types.
         html: Returns the page for a content.
+        part: Returns the content for one name, of the page ``<path>/<name>``; ``None`` if there is
+            nothing of that name.
     """
 
     data: Callable[[], Any]
     html: Callable[[Any], str]
+    part: Callable[[str], Any] | None = None
 
 
 class HttpServer:
@@ -111,6 +114,8 @@ class HttpServer:
         router.add_get("/metrics", self._serve_metrics)
         for path, page_of in self._debug.items():
             router.add_get(path, self._debug_handler(page_of))
+            if page_of.part is not None:
+                router.add_get(f"{path}/{{name}}", self._debug_handler(page_of))
         return application
 
     def _probe_handler(
@@ -140,7 +145,10 @@ class HttpServer:
 
     def _debug_handler(self, page: DebugPage) -> Callable[[Request], Awaitable[StreamResponse]]:
         async def serve(request: Request) -> StreamResponse:
-            content = page.data()
+            name = request.match_info.get("name")
+            content = page.data() if name is None or page.part is None else page.part(name)
+            if content is None:
+                return self._text(404, f"there is no {name!r} here\n")
             if _wants_html(request):
                 return self._response(page.html(content).encode(), "text/html; charset=utf-8")
             body = msgspec.json.format(msgspec.json.encode(content), indent=2)

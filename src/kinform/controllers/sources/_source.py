@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kinform._runtime import Latch
+from kinform.cache import Cache
 from kinform.controllers._cluster import Cluster
 from kinform.informers import Registration
 from kinform.workqueue import WorkQueue
@@ -135,6 +136,9 @@ class Source(ABC, Generic[K]):
     """
 
     name: str
+
+    def declare(self, cache: Cache) -> None:  # most sources read from no cache
+        """Declare what the source reads from the cache of its controller, before the start."""
 
     @abstractmethod
     def open(self, queue: WorkQueue[K], cluster: Cluster) -> OpenSource:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from kinform._checks import check_callable, check_plain, expect, is_async_callable
 from kinform._runtime import Backoff
+from kinform.cache import Cache
 from kinform.client import ResourceOrModel, place_of
 from kinform.controllers._cluster import Cluster
 from kinform.controllers._request import Request
@@ -105,6 +107,13 @@ class Watch(Source[K], Generic[K]):
         copy.__dict__.update(self.__dict__)
         copy._predicates = (*predicates, *self._predicates)
         return copy
+
+    def declare(self, cache: Cache) -> None:
+        """Let the cache list the kind when it starts, unless it is optional or elsewhere."""
+        if self._optional or self.cluster is not None:
+            return
+        with contextlib.suppress(InvalidNameError):  # a kind whose resource only the server knows
+            cache.declare(self.resource, form=self._form)
 
     def open(self, queue: WorkQueue[K], cluster: Cluster) -> OpenSource:
         source = _OpenWatch(self.name, is_required=not self._optional)

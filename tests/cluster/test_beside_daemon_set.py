@@ -1,0 +1,34 @@
+"""DaemonSets of the real kube-controller-manager beside ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from kinform.controller_manager.workloads import daemon_set_controller
+from tests.cluster.daemon_set_scenarios import SCENARIOS, DaemonSetScenario
+from tests.support.beside import Beside
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def beside() -> Beside:
+    return Beside(
+        ("daemonset-controller",),
+        (daemon_set_controller,),
+        SCENARIOS,
+        resources=("daemonsets", "pods", "controllerrevisions"),
+        scenario_class=DaemonSetScenario,
+    )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_end_is_that_of_kube_controller_manager(beside: Beside, scenario: str) -> None:
+    beside.check(scenario)
+
+
+def test_writes_are_about_as_many(beside: Beside) -> None:
+    assert beside.ours.writes <= 1.2 * beside.theirs.writes, (
+        f"{beside.ours.writes} of ours, {beside.theirs.writes} of theirs"
+    )
