@@ -33,7 +33,7 @@ _DEFAULT_BACKOFF_LIMIT = 6
 
 
 def is_suspended(job: Job) -> bool:
-    """Whether a Job should have no pods for now."""
+    """Whether a Job is suspended: it has no pods until it is resumed."""
     return bool(job.spec.suspend)
 
 
@@ -167,7 +167,7 @@ def find(status: JobStatus, type: str) -> JobCondition | None:
 
 
 def finished_condition(job: Job) -> JobCondition | None:
-    """Return the condition that says that a Job is over, if it is."""
+    """Return the condition of a finished Job; ``None`` if it has not finished."""
     return find(job.status, "Complete") or find(job.status, "Failed")
 
 

@@ -45,7 +45,7 @@ async def track(
         job: The Job as it was found.
         status: Its status now, in which nothing is counted yet.
         tally: What its pods amount to.
-        end: The decision that the Job is over, if it is.
+        end: The decision to finish the Job; ``None`` if it goes on.
         context: Has the client and the recorder.
         on_listed: Called when the pods that have ended are in the status.
 

@@ -3,7 +3,7 @@
 A pod that has ended must be counted exactly once, even if somebody deletes it or the controller
 restarts. So each pod has a finalizer, and counting takes three steps: the uid of the pod goes into
 ``status.uncountedTerminatedPods``, the finalizer is removed, and the uid is replaced by a higher
-count. Whoever finds a uid in the list whose pod has no finalizer any more may take the last step.
+count. A uid in the list whose pod has no finalizer any more is ready for the last step.
 An Indexed Job needs no list of successes, because ``status.completedIndexes`` names them.
 
 A reconcile claims the pods, counts them, and decides whether the Job is over. If it is, the pods

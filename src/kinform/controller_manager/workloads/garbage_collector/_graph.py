@@ -80,7 +80,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Graph:
-    """All known objects, and who depends on whom. Each change returns the work that it causes."""
+    """All known objects with their owners. Each change returns the work that it causes."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
